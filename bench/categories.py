@@ -150,7 +150,7 @@ def cost(bench: Bench, categories: int, n: int) -> None:
         return
     start = time.process_time()
     by_codes = sf.Counts.of(reports, channel).levels[None].histogram[0]
-    channel.slices.held_by(by_codes)
+    channel.slices.counts_by_code(by_codes)
     ours = time.process_time() - start
     held, codes = np.zeros(categories), channel.encode_reports(reports)
     start = time.process_time()
@@ -158,7 +158,7 @@ def cost(bench: Bench, categories: int, n: int) -> None:
         own = channel.slices.slice_of(np.arange(categories), (block // channel.slices.prime)[:, None])
         held += (own == (block % channel.slices.prime)[:, None]).sum(axis=0)
     theirs = time.process_time() - start
-    if not np.allclose(held, channel.slices.held_by(by_codes)):
+    if not np.allclose(held, channel.slices.counts_by_code(by_codes)):
         bench.fail("decoding by codes and by blocks differ")
     bench.row(f"decoding {n:,} reports of {categories:,} categories", ours, ours / theirs, None)
 

@@ -59,7 +59,7 @@ def reports_of(words: sf.Words, shares: dict[str, float], n: int, rng: np.random
     for length, count in zip(words.lengths, people.tolist(), strict=True):
         begun: Counter[int] = Counter()
         for word, share in shares.items():
-            begun[words.bucket(words.padded(word)[:length])] += share
+            begun[words.bucket(words.pad(word)[:length])] += share
         mass = np.array(list(begun.values()))
         codes = np.repeat(list(begun), rng.multinomial(count, mass / mass.sum()))
         counts = np.zeros(slices.outputs)

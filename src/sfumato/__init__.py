@@ -1,7 +1,8 @@
-"""sfumato: learn from people without seeing them.
+"""sfumato: learn from answers that people blurred themselves.
 
-People blur their own answers on their own device; the crowd's picture can still be read. The names below are the
-whole public list, in the order in which data flows; each is loaded when first used.
+Each person's device turns the true answer into a random report whose chances are known; from many reports the
+distribution of the true answers can be reconstructed, and models can be learned. The names below are the whole public
+list, in the order in which data flows; each is loaded when first used.
 """
 
 from __future__ import annotations
@@ -123,7 +124,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "microdata":  # a room of its own: the methods of `release`
+    """Import a public name from its module when it is first used."""
+    if name == "microdata":  # a module with names of its own: the methods of `release`
         return import_module("sfumato.microdata")
     if name not in _LAZY:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
@@ -133,4 +135,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """Return the module's names, those that are not imported yet among them."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""The one voice: numbers and names as they stand in a sentence, sentences for people in their language, strict JSON."""
+"""Write numbers, names and sentences for people in three languages, and data as strict JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from importlib.resources import files
 from os import PathLike, fspath
 from typing import Any
 
-LANGUAGES = ("en", "de", "fr")
-LARGEST_FLOAT = Decimal("1.7e308")
+LANGUAGES = ("en", "de", "fr")  # those of languages/*.json
+LARGEST_FLOAT = Decimal("1.7e308")  # just below the largest float, 1.797e308: more is written from its decimal digits
 
 
 def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
-    """A number for prose: few digits, thousands set off, no powers of ten unless it is tiny or huge.
+    """Write a number for prose: few digits, thousands set off, no powers of ten unless it is tiny or huge.
 
-    With ``up`` it is rounded up, as what a report reveals must be: towards less privacy.
+    ``digits``: how many significant ones. ``up``: round up, as what a report reveals must be: towards less privacy. NaN
+    is "unknown", infinity "unlimited".
 
     >>> in_words(1296000), in_words(0.12345), in_words(Fraction(19, 3), up=True)
     ('1,296,000', '0.1235', '6.334')
@@ -37,19 +38,23 @@ def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> 
 
 
 def _is_finite(number: float | Fraction) -> bool:
+    """Return whether a number is finite; a fraction always is, also where no float holds it."""
     return isinstance(number, Fraction) or math.isfinite(number)
 
 
 def _rounded(number: float | Fraction, digits: int, up: bool) -> Decimal:
-    """Rounded once, from the exact value."""
+    """Round a number once, from its exact value, to so many significant digits."""
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
     exact = Fraction(number)
     return context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
 
 
 def percent(share: float | Fraction, digits: int = 1, *, up: bool = False) -> str:
-    """A share as percent, "12.3 %"; with ``up`` rounded up, a fraction from its exact value, and without closing zeros,
-    as bounds are."""
+    """Write a share as percent: "12.3 %" for 0.123.
+
+    ``digits``: how many after the point. ``up``: round up, from the exact value of a fraction, and leave out closing
+    zeros, as bounds are written.
+    """
     if not up:
         return f"{100 * share:.{digits}f} %"
     exact = share if isinstance(share, Fraction) else Fraction(repr(float(share)))
@@ -58,7 +63,7 @@ def percent(share: float | Fraction, digits: int = 1, *, up: bool = False) -> st
 
 
 def shown(value: Any) -> str:
-    """A value as it was reported: text in quotes, numbers without noise in their last digits."""
+    """Write a value as it was reported: text in quotes, numbers without the noise of their last digits."""
     plain_value = value.item() if hasattr(value, "item") else value
     if isinstance(plain_value, float):
         whole = 1e5 <= abs(plain_value) < 1e12 and plain_value.is_integer()
@@ -67,18 +72,18 @@ def shown(value: Any) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """1 target, 2 targets."""
+    """Write a number of things: "1 target", "2 targets"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Iterable[object], last: str = "and") -> str:
-    """a, b and c."""
+    """Write names as a list: "a, b and c"; ``last`` stands before the last one."""
     words = [str(name) for name in names]
     return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def sentence(text: str) -> str:
-    """Words that stand alone: a capital first, a full stop at the end.
+    """Write words as a sentence: a capital first, a full stop at the end.
 
     >>> sentence("trust only broad features")
     'Trust only broad features.'
@@ -87,7 +92,7 @@ def sentence(text: str) -> str:
 
 
 class Voice:
-    """What people are told, in one language: ``languages/<language>.json`` holds the sentences by name.
+    """The writer of sentences and numbers in one language; ``languages/<language>.json`` holds the sentences by name.
 
     >>> voice("de").percent(0.123), voice("en")("total.participation")
     ('12,3 %', 'That you take part at all is visible to the collector.')
@@ -102,30 +107,32 @@ class Voice:
         )
 
     def __call__(self, name: str, /, **parts: object) -> str:
-        """The sentence of this name with its parts filled in."""
+        """Return the sentence of this name with its parts filled in."""
         return self.sentences[name].format_map(parts)
 
     def number(self, number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
-        """``in_words`` with this language's marks."""
+        """Write a number as ``in_words`` does, with this language's marks for thousands and decimals."""
         if not _is_finite(number):
             return self("number.unknown" if math.isnan(number) else "number.unlimited")
         return self.marked(in_words(number, digits, up=up))
 
     def percent(self, share: float | Fraction, digits: int = 1, *, up: bool = False) -> str:
+        """Write a share as percent, as the function ``percent`` does, with this language's marks."""
         return self.marked(percent(share, digits, up=up))
 
     def shown(self, value: Any) -> str:
-        """An answer or a report: text in quotes, numbers with this language's marks."""
+        """Write an answer or a report: text in quotes, numbers with this language's marks."""
         plain_value = value.item() if hasattr(value, "item") else value
         if isinstance(plain_value, str):
             return self("quoted", text=plain_value)
         return self.number(plain_value, 6) if isinstance(plain_value, float) else str(plain_value)
 
     def listed(self, names: Iterable[object], last: str = "and") -> str:
+        """Write names as a list, "a, b and c", with this language's word for ``last`` ("and" or "or")."""
         return listed(names, self(last))
 
     def marked(self, number: str) -> str:
-        """A number as English writes it, with this language's marks."""
+        """Replace the marks of a number as English writes it by this language's marks."""
         return number.translate({ord(","): self("number.group"), ord("."): self("number.decimal")})
 
 
@@ -133,20 +140,23 @@ voice = cache(Voice)
 
 
 def suggest(word: str, known: Iterable[object]) -> str:
-    """'; did you mean …?' or the list of what is known."""
+    """Return the end of an error about an unknown word: "; did you mean …?", or a list of the known ones."""
     names = [str(name) for name in known]
     close = difflib.get_close_matches(word, names, n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(names))}"
 
 
 def finite(number: float | None) -> float | None:
-    """The number, or None where it is infinite, NaN or absent."""
+    """Return a number as a float; None where it is infinite, NaN or None."""
     return None if number is None or not math.isfinite(number) else float(number)
 
 
 def plain(value: Any) -> Any:
-    """The value as strict JSON holds it: arrays, tuples and sets as lists, dataclasses as mappings, keys as text,
-    infinite numbers as "infinity" and "-infinity", NaN as null."""
+    """Return a value as strict JSON can hold it.
+
+    Arrays, tuples and sets become lists, dataclasses mappings, keys texts, infinite numbers "infinity" and "-infinity",
+    NaN None.
+    """
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -163,16 +173,18 @@ def plain(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Strict JSON of whatever `plain` understands; what it does not is an error, never a guess."""
+    """Return a value as strict JSON text; a value that `plain` does not know is an error."""
     return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What a terminal obeys instead of showing it, or what turns the order of letters around."""
+"""Characters that a terminal obeys instead of showing them, or that turn the order of letters around."""
 
 
 def visible(text: object) -> str:
-    """The text with every character that is obeyed rather than shown written out; lines and tabs stay.
+    """Return a text in which control characters are written out, so that a terminal shows and does not obey them.
+
+    Lines and tabs stay.
 
     >>> visible("a\x1b[31m")
     'a\\\\x1b[31m'

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sfumato.tables import Batch, read_columns
+from sfumato.tables import RowBatch, read_columns
 
 KILLED = "killed"
 
 
-def rows(batches: Iterator[Batch]) -> list[tuple[int, tuple[Any, ...]]]:
+def rows(batches: Iterator[RowBatch]) -> list[tuple[int, tuple[Any, ...]]]:
     """The place and the values of every row."""
     found = []
     for batch in batches:
@@ -24,25 +24,25 @@ def rows(batches: Iterator[Batch]) -> list[tuple[int, tuple[Any, ...]]]:
     return found
 
 
-def counted(batches: Iterator[Batch]) -> int:
+def counted(batches: Iterator[RowBatch]) -> int:
     return sum(len(batch.places) for batch in batches)
 
 
-def read(batches: Iterator[Batch]) -> list[list[Any]]:
+def read(batches: Iterator[RowBatch]) -> list[list[Any]]:
     """The columns as counting reads them."""
     return [column.tolist() for batch in batches for column in read_columns(batch.table).values()]
 
 
-def refuse(batches: Iterator[Batch]) -> None:
+def refuse(batches: Iterator[RowBatch]) -> None:
     if any(5 in batch.places for batch in batches):
         raise ValueError("row 6, column 'value': too much")
 
 
-def fail(batches: Iterator[Batch]) -> None:
+def fail(batches: Iterator[RowBatch]) -> None:
     raise LookupError("nobody knows")
 
 
-def held_up(folder: Path, batches: Iterator[Batch]) -> list[tuple[int, tuple[Any, ...]]]:
+def held_up(folder: Path, batches: Iterator[RowBatch]) -> list[tuple[int, tuple[Any, ...]]]:
     """Rows, once a worker was killed."""
     wait_for_the_killing(folder)
     return rows(batches)

@@ -53,7 +53,7 @@ def test_a_clear_answer_that_tells_little_leaves_the_bound() -> None:
     rng = np.random.default_rng(2)
     truth = {name: rng.choice(["yes", "no"], 20_000) for name in ("sick", "told")}
     total = WITH_CLEAR.guarantee(truth=truth)
-    assert total.tells is not None and 1 < total.tells[0].gamma < 1.1
+    assert total.clear_counts is not None and 1 < total.clear_counts[0].gamma < 1.1
     assert total.excludes(0.05, 0.5) and not total.excludes(0.05, total.worst_posterior(0.05))
     assert "told alone" not in str(total)
 
@@ -73,7 +73,7 @@ def test_a_clear_number_is_counted_in_ranges() -> None:
         "copy": {"low": 20, "high": 80, "role": "clear"},
     }
     total = sf.Plan.from_dict({"attributes": attributes}).guarantee(truth={"age": ages, "copy": ages})
-    assert "copy alone tells about age" in str(total) and math.isinf(max(each.gamma for each in total.tells or ()))
+    assert "copy alone tells about age" in str(total) and math.isinf(max(one.gamma for one in total.clear_counts or ()))
 
 
 def test_all_that_is_visible_is_said_and_every_note_of_a_part_appears() -> None:

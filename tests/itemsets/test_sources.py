@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.channels.baskets import BasketReports, SelectASize
 from sfumato.itemsets import sources
-from sfumato.tables import Batch, Source
+from sfumato.tables import RowBatch, Source
 
 pytestmark = pytest.mark.filterwarnings("ignore:min_support")
 
@@ -34,14 +34,14 @@ class ArrowSource(Source):
         self.table, self.rows = pa.table(columns), rows
         self.names, self.origins = self.table.column_names, []
 
-    def gather(self, work: Callable[[Iterator[Batch]], Any], columns: Sequence[str]) -> list[Any]:
+    def gather(self, work: Callable[[Iterator[RowBatch]], Any], columns: Sequence[str]) -> list[Any]:
         shares = (0, self.table.num_rows // 3), (self.table.num_rows // 3, self.table.num_rows)
         return [sent(sent(work)(self._batches(*share, columns))) for share in shares]
 
-    def _batches(self, first: int, end: int, columns: Sequence[str]) -> Iterator[Batch]:
+    def _batches(self, first: int, end: int, columns: Sequence[str]) -> Iterator[RowBatch]:
         for start in range(first, end, self.rows):
             length = min(self.rows, end - start)
-            yield Batch(np.arange(start, start + length), self.table.select(columns).slice(start, length))
+            yield RowBatch(np.arange(start, start + length), self.table.select(columns).slice(start, length))
 
 
 def held(columns: dict[str, Any], rows: int, plan: Any = None) -> sf.Reports:

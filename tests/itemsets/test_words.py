@@ -111,7 +111,7 @@ def test_beginnings_are_tried_in_blocks_with_the_same_result(monkeypatch: pytest
 @pytest.mark.parametrize(("going", "length"), [([""], 3), (["ab", "ba"], 3), (["ab", "ba"], 4), (["a"], 1)])
 def test_beginnings_are_numbered_before_they_are_made(going: list[str], length: int) -> None:
     words = sf.Words("abc", longest=20, gamma=3)
-    assert _tries(words, going, length) == len(list(words.longer(going, length)))
+    assert _tries(words, going, length) == len(list(words.extend(going, length)))
 
 
 def test_more_beginnings_than_can_be_tried_are_refused_with_what_to_do() -> None:

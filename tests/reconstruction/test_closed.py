@@ -57,7 +57,7 @@ def test_the_covariance_is_that_of_a_multinomial_through_the_estimator(channel: 
     law, people = channel.balanced(), 4000
     assert law is not None
     units = np.eye(channel.outputs.size)
-    raw = np.stack([(law.held_by(unit) - law.stray) / (law.kept - law.stray) for unit in units], axis=1)
+    raw = np.stack([(law.counts_by_code(unit) - law.stray) / (law.kept - law.stray) for unit in units], axis=1)
     matrix = raw + (1 - raw.sum(axis=0)) / 150
     counts = counted(channel, people, np.random.default_rng(2))
     share = counts.histogram / people

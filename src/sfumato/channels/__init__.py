@@ -1,4 +1,4 @@
-"""On the device: a person's value becomes a report with a known law."""
+"""Channels: the mechanisms that turn a person's value into a report whose chances are known, one a file."""
 
 from sfumato.channels.additive import AdditiveNoise, CorrelatedNoise, Gaussian, Laplace, Uniform
 from sfumato.channels.base import Channel, channel_from_spec

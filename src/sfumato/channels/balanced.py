@@ -1,11 +1,12 @@
-"""Laws of two values: every report stands for a set of true codes and is likelier for those inside than for the others.
+"""Laws with two values only: each report names a set of true codes, and codes inside the set make it likelier.
 
-    P[y, x] = inside if x is in the set of y, else outside.
+    P[y, x] = inside if x is in the set of report y, else outside.
 
-Over all reports the set holds the true code with chance ``kept`` and any other code with one chance, ``stray``. So the
-shares p of the true codes follow from how many sets hold each of them, without any table (docs/mathematics.md):
+The set of a random report holds the true code with chance ``kept``, and any other code with chance ``stray``, the same
+for all of them. So the shares p of the true codes follow from how many of the reported sets hold each code, without a
+table (docs/mathematics.md, "Many categories"):
 
-    E(share of sets that hold x) = stray + (kept − stray)·p_x.
+    E(share of reported sets that hold x) = stray + (kept − stray)·p_x.
 """
 
 from __future__ import annotations
@@ -18,25 +19,28 @@ from sfumato.domain import Floats
 
 @dataclass(frozen=True, eq=False)
 class Balanced:
-    """What reconstruction asks of such a law.
+    """A law with two values: the chances that reconstruction reads, and two sums over the sets that reports name.
 
-    ``held_by``: from how often each report was seen to how many of them hold each true code. ``held_in``: from a weight
-    of each true code to the weight that each report's set holds.
+    ``inside``, ``outside``: P[report, true code] for a code in the report's set, and for a code outside it.
+    ``kept``, ``stray``: the chance that a report's set holds the true code, and that it holds a given other code.
+    ``counts_by_code``: takes the number of times that each report was seen (one number a report) and returns for every
+    true code how many of the seen sets hold it.
+    ``weights_by_report``: takes a weight for each true code and returns for every report the sum over its set.
     """
 
     inside: float
     outside: float
     kept: float
     stray: float
-    held_by: Callable[[Floats], Floats]
-    held_in: Callable[[Floats], Floats]
+    counts_by_code: Callable[[Floats], Floats]
+    weights_by_report: Callable[[Floats], Floats]
 
     def reports(self, shares: Floats) -> Floats:
-        """The law of reports where true codes have these shares."""
-        found: Floats = self.outside * shares.sum() + (self.inside - self.outside) * self.held_in(shares)
-        return found
+        """Return the chance of every report where the true codes have these shares: P·shares."""
+        chances: Floats = self.outside * shares.sum() + (self.inside - self.outside) * self.weights_by_report(shares)
+        return chances
 
     @property
     def precision(self) -> float:
-        """How much one report tells of a rare code: 1/variance of its share's unbiased estimate."""
+        """The inverse variance of a rare code's unbiased share, a report: (kept − stray)²/(stray·(1 − stray))."""
         return (self.kept - self.stray) ** 2 / (self.stray * (1 - self.stray)) if 0 < self.stray < 1 else float("inf")

@@ -26,11 +26,20 @@ from sfumato.prose import Voice
 
 
 class Chain(Channel):
-    """``first >> second``.
+    """Two channels one after the other, ``first >> second``: the second blurs the report of the first.
 
     Domain: that of the first.
     Law: the product of the tables, P = P_second @ P_first.
     γ: read off the product; processing a report further never reveals more.
+
+    ``first``: the channel that the true value passes; its ``missing`` and ``outside`` are those of the chain.
+    ``second``: the channel that its report passes; it must accept every report of the first.
+
+    >>> import sfumato as sf
+    >>> age = sf.Interval(0, 100)
+    >>> chain = sf.Laplace(age, gamma=19) >> sf.Discretize(sf.Interval(-500, 600), width=10, outside="clamp")
+    >>> type(chain).__name__, chain.guarantee().gamma <= 19
+    ('Chain', True)
     """
 
     kind = "chain"
@@ -44,17 +53,21 @@ class Chain(Channel):
 
     @property
     def entry(self) -> CodeSpace:
+        """The entry codes of the first channel."""
         return self.first.entry
 
     def steps(self) -> tuple[Step, ...]:
-        """The first channel's steps, its reports as the second one's values, and the second one's steps."""
+        """Return the first channel's steps, a map from its reports to the second one's codes, and the latter's steps.
+
+        The map is left out where report codes and entry codes are the same numbers.
+        """
         between = Map(self._between, self.second.entry.size)
         identity = between.inputs == between.outputs and (between.codes == np.arange(between.inputs)).all()
         return (*self.first.steps(), *(() if identity else (between,)), *self.second.steps())
 
     @cached_property
     def _between(self) -> Codes:
-        """The code that the second channel's program starts from for every report code of the first."""
+        """The entry code of the second channel for every report code of the first."""
         return self.second.encode_entry(self.first.outputs.decode(np.arange(self.first.outputs.size)))
 
     def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
@@ -88,14 +101,17 @@ class Chain(Channel):
 
 
 def stage_from_spec(spec: Mapping[str, Any], usual: Domain | None = None) -> Channel:
-    """The channel of a stage over its own domain, or over the usual one where it states none."""
+    """Return the channel of one stage of a chain, from plain data that holds its domain and its channel.
+
+    ``usual``: the domain of a stage that states none; None: every stage must state its own.
+    """
     own = {key: value for key, value in spec.items() if key in DOMAIN_KEYS}
     domain = usual if usual is not None and not own else domain_from_spec(own)
     return channel_from_spec(domain, {key: value for key, value in spec.items() if key not in DOMAIN_KEYS})
 
 
 def _check_joint(first: Channel, second: Channel) -> None:
-    """The second channel must accept every report of the first; an error names both."""
+    """Raise an error that names both channels unless the second one accepts every report of the first."""
     joint = f"{type(first).__name__} >> {type(second).__name__}"
     if not isinstance(first, Channel) or not isinstance(second, Channel):
         raise TypeError(f"{joint}: a chain is of two channels without levels; put the chain into each level")

@@ -1,6 +1,7 @@
-"""People choose their own privacy: several channels for one attribute, and every report says which it came through.
+"""Mechanisms that let people choose their own privacy: several channels for one attribute, one a *level*.
 
-``Choice`` takes any channels over one domain; ``TwoPhase`` makes them of one noise.
+Every report says which level it came through. ``Choice`` takes any channels over one domain; ``TwoPhase`` makes its
+levels of one noise.
 """
 
 from __future__ import annotations
@@ -21,14 +22,19 @@ from sfumato.guarantee import Guarantee
 from sfumato.prose import Voice, voice
 
 MOST_LEVELS = 32
+"""By judgement: more than anybody chooses among. Each level costs a reconstruction a table of its own, so that a plan
+from a stranger must not list thousands."""
 
 
 class Choice(Mechanism):
-    """Named levels, one channel each (None: the answer as it is, ``Clear``), over one domain. The level is sent in the
-    clear beside the report.
+    """A mechanism with named levels over one domain, each a channel of its own, among which every person chooses.
 
-    Law: at level g, the law of its channel; nothing is averaged over levels.
-    Guarantee: stated per level; a person's own level counts.
+    Law: at level g, the law of its channel; nothing is averaged over levels. The level is sent in the clear beside the
+    report.
+    Guarantee: stated for each level; a person's own level counts.
+
+    ``levels``: the channel of each level by its name; None stands for ``Clear``, the answer as it is.
+    ``default``: the name of the level of whoever chooses none; None: the first one.
 
     >>> import sfumato as sf
     >>> yes_no = sf.Categories(["yes", "no"])
@@ -68,17 +74,29 @@ class Choice(Mechanism):
 
     @property
     def levels(self) -> Mapping[str | None, Channel]:
+        """The channel of each level, by its name."""
         return self._levels
 
     @property
     def repeats(self) -> bool:  # type: ignore[override]
+        """Whether a device with a key gives the same report again at every level."""
         return all(channel.repeats for channel in self._levels.values())
 
     def randomize(
         self, values: ArrayLike, rng: Rng = None, *, level: str | ArrayLike | None = None, key: Key = None,
         question: str = "",
     ) -> Any:
-        """Reports for values, each through the channel of its level: one name, one name per value, or the default."""
+        """Draw a report for every one of ``values``, each through the channel of its level.
+
+        ``level``: one name for all, one name for each value, or None for the default. ``rng``, ``key`` and ``question``
+        are those of ``Channel.randomize``.
+
+        >>> import sfumato as sf
+        >>> yes_no = sf.Categories(["yes", "no"])
+        >>> choice = sf.Choice({"blurred": sf.RandomizedResponse(yes_no, gamma=3), "open": None})
+        >>> choice.randomize(["yes", "no"], level="open").tolist()
+        ['yes', 'no']
+        """
         array = as_array(values)
         chosen = self.levels_of(level, array.shape)
         if array.ndim == 0:
@@ -93,12 +111,16 @@ class Choice(Mechanism):
         if not parts:
             return self.level(None).randomize(array, generator)
         reports = np.empty(array.shape, dtype=np.result_type(*parts.values()))
-        for name, found in parts.items():
-            reports[chosen == name] = found
+        for name, part in parts.items():
+            reports[chosen == name] = part
         return reports
 
     def guarantee(self, level: str | None = None, prior: Any = None, *, language: str = "en") -> Guarantee:
-        """The guarantee at a level; without one, that of the level that protects least, which covers everybody."""
+        """Return the statement of what one report can reveal at a level.
+
+        ``level``: the name of the level; None: the level that protects least, whose statement covers everybody.
+        ``prior`` and ``language`` are those of ``Channel.guarantee``.
+        """
         say, chosen = voice(language), self.levels if level is None else {level: self.level(level)}
         stated = {name: channel.guarantee(prior, language=language) for name, channel in chosen.items()}
 
@@ -106,14 +128,17 @@ class Choice(Mechanism):
             return stated[name].gamma, stated[name].privacy_loss if stated[name].measurable else 0.0
 
         weakest = max(stated, key=weakness)
-        found, levels = stated[weakest], say.listed(map(say.shown, self.levels))
-        note = say("weakest", level=say.shown(weakest), levels=levels) if level is None else ""
-        return replace(found, notes=(*found.notes, note) if note else found.notes, visible=(*found.visible, "level"))
+        chosen_one, levels = stated[weakest], say.listed(map(say.shown, self.levels))
+        notes = chosen_one.notes
+        if level is None:
+            notes = (*notes, say("weakest", level=say.shown(weakest), levels=levels))
+        return replace(chosen_one, notes=notes, visible=(*chosen_one.visible, "level"))
 
     def describe(self, say: Voice) -> str:
         return say("how.choice", levels=say.listed(self.levels, "or"))
 
     def program(self) -> dict[str, Any]:
+        """Return the program of every level and the name of the default one, as plain data."""
         levels = {str(name): channel.program() for name, channel in self.levels.items()}
         return {"program": 1, "levels": levels, "default": self.default}
 
@@ -134,7 +159,7 @@ class Choice(Mechanism):
 
 
 def _in_text(channel: Channel) -> bool:
-    """Whether reports are labels that are not numbers."""
+    """Return whether a channel's reports are labels that are not numbers."""
     if not isinstance(channel.domain, Categories):
         return False
     return isinstance(channel.outputs, Categories) and channel.outputs.label_array.dtype.kind not in "iuf"

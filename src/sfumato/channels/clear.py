@@ -1,4 +1,4 @@
-"""The answer as it is, for whoever minds neither who knows it nor what is done with it."""
+"""The channel that does not blur: the report is the answer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from sfumato.prose import Voice
 
 
 class Clear(Channel):
-    """Report the value itself; a level of ``Choice`` beside others that blur it (AS00 §1: many people do not mind).
+    """A channel that reports the value itself: a level of ``Choice`` beside levels that blur it.
+
+    For people who do not mind (AS00 §1 found many of them).
 
     Domain: Categories, or an Interval, whose numbers are rounded to steps of its grid.
     Law: P[y, x] = 1 if y = x, else 0.
     γ: ∞.
+
+    ``domain``: what people may answer.
+    ``step``: the grid to whose nearest point numbers are rounded; None: a thousandth of the range or less, 1 for whole
+    numbers. ``missing`` and ``outside`` are those of ``Channel``.
 
     >>> import sfumato as sf
     >>> colours = sf.Categories(["red", "blue"])

@@ -16,13 +16,23 @@ from sfumato.prose import Voice
 
 
 class Discretize(Channel):
-    """Report the midpoint of the interval that holds the value (AS00 §2, value-class membership).
+    """A channel that reports the midpoint of the interval that holds the value (AS00 §2, value-class membership).
 
     Domain: an Interval, cut at given ``edges`` or into equal pieces of ``width``.
-    Law: P[I, x] = 1 if x ∈ I, else 0, of the value as it is: edges need not lie between the points of a grid. ``law()``
-    has a column for every point of one; ``matrix(true=edges)`` has the exact shares of intervals.
+    Law: P[I, x] = 1 if x ∈ I, else 0, of the value before any rounding. ``law()`` has a column for every point of a
+    grid; ``matrix(true=edges)`` has the exact shares of intervals, wherever the edges lie.
     γ: ∞, the law is deterministic.
     Interval width at confidence c: c·W, W the narrowest interval.
+
+    ``domain``: the numbers that people may answer. One of three says how it is cut:
+    ``width``: the length of each piece, in units of the domain; the last one may reach past its end.
+    ``edges``: the ends of all pieces in increasing order, which cover the domain.
+    ``privacy``: the interval width at ``confidence`` as a share of the domain's width.
+    ``missing`` and ``outside`` are those of ``Channel``.
+
+    >>> import sfumato as sf
+    >>> sf.Discretize(sf.Interval(0, 100), width=25).randomize([3, 30, 99]).tolist()
+    [12.5, 37.5, 87.5]
     """
 
     kind = "discretize"
@@ -51,7 +61,7 @@ class Discretize(Channel):
 
     @property
     def entry(self) -> Cells:
-        """The classes themselves: a value is put into its class without being rounded first."""
+        """The value classes: the program starts from the class of a value, which is not rounded to a grid before."""
         return self.outputs
 
     def steps(self) -> tuple[Step, ...]:
@@ -68,7 +78,7 @@ class Discretize(Channel):
 
 
 def equal_edges(domain: Interval, width: float | None) -> Floats:
-    """Equal pieces of the wanted width over the domain; the last one may reach past its end."""
+    """Return the edges of equal pieces of this width that cover the domain; the last one may reach past its end."""
     wide = check_positive("width", width)  # type: ignore[arg-type]
     check_codes(domain.width / wide)
     pieces = max(math.ceil(domain.width / wide - 1e-9), 1)
@@ -76,6 +86,7 @@ def equal_edges(domain: Interval, width: float | None) -> Floats:
 
 
 def _given_edges(domain: Interval, edges: ArrayLike | None) -> Floats:
+    """Return given edges as an array; raise an error unless they increase and cover the domain."""
     bounds = check_edges(edges, "edges")  # type: ignore[arg-type]
     if bounds[0] > domain.low or bounds[-1] < domain.high:
         raise ValueError(f"edges from {bounds[0]:g} to {bounds[-1]:g} do not cover {domain}; extend them")

@@ -1,4 +1,4 @@
-"""What a program states of its spaces, and the canonical text whose hash is an identity."""
+"""Plain data for the ``read`` and ``write`` parts of programs, and the canonical text whose hash is an identity."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def identity_of(document: Any) -> str:
-    """SHA-256 of the canonical JSON text."""
+    """Return the SHA-256 of a document's canonical JSON text, in hexadecimal digits."""
     return hashlib.sha256(canonical_text(document).encode()).hexdigest()
 
 
 def canonical_text(document: Any) -> str:
-    """The canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
+    """Return a document as canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
     plain = _canonical(document)
     return str(plain) if type(plain) is int else _as_text(plain)
 
 
 def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a program that keyed noise depends on.
+    """Return the part of a program on which a device's keyed noise depends; programs that share it share their draw.
 
-    Channels with different laws draw independently, so that their γ multiply: from one draw, two laws together could
-    tell everything. But whatever blurs a permanent report further shares it, and so do randomized response and square
-    waves of one width at every γ: one word decides for all of them whether the report is near, and the other one which
-    it is, so that many plans of nearly the same γ teach what one of them does.
+    Channels with different laws must draw independently, so that their γ multiply: two laws that shared one draw could
+    together give the answer away. Two kinds share a draw on purpose: programs that begin with the same permanent steps
+    (``Longitudinal``); and randomized response, and square waves of one width, at every γ. There one word decides
+    whether the report is near the answer and the other word which report it is, so that many plans of nearly the same γ
+    reveal no more than one of them.
     """
     steps = program["steps"][: program.get("permanent", len(program["steps"]))]
     if len(steps) == 1 and steps[0]["step"] == "window":
@@ -41,6 +42,7 @@ def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _canonical(value: Any) -> Any:
+    """Return a value with its whole numbers as integers, other numbers as text, and keys as text."""
     if type(value) in (str, int, bool):
         return value
     if isinstance(value, (float, np.floating)):
@@ -54,7 +56,7 @@ def _canonical(value: Any) -> Any:
 
 
 def read_space(space: CodeSpace) -> dict[str, Any]:
-    """How a device turns a value into the program's first code."""
+    """Return how a device turns a value into the program's first code, as the ``read`` part of docs/programs.md."""
     if isinstance(space, Grid):
         return {"size": space.size, **_grid(space)}
     if isinstance(space, Cells):
@@ -63,7 +65,10 @@ def read_space(space: CodeSpace) -> dict[str, Any]:
 
 
 def write_space(space: CodeSpace, domain: Domain) -> dict[str, Any]:
-    """How a device turns the last code into a report; labels are those of the domain unless listed."""
+    """Return how a device turns the program's last code into a report, as the ``write`` part of docs/programs.md.
+
+    The labels of categories are listed only where they differ from those of the domain.
+    """
     if isinstance(space, Categories):
         own = {} if space == domain else {"labels": list(space.labels)}
         return {"size": space.size, **own}
@@ -71,5 +76,6 @@ def write_space(space: CodeSpace, domain: Domain) -> dict[str, Any]:
 
 
 def _grid(grid: Grid) -> dict[str, int]:
+    """Return a grid in whole numbers: value = (first + stride · code)/per."""
     first, stride, per = grid.whole
     return {"first": first, "stride": stride, "per": per}

@@ -1,4 +1,4 @@
-"""What every channel, choice and joint blur has: a domain, a specification, levels, a program, a guarantee."""
+"""The base class of everything that blurs: channels, choices among them, and noise on several numbers at once."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Rng = np.random.Generator | int | None
 
 
 class Mechanism(ABC):
-    """What every mechanism shares: domain, specification, identity, levels, program and guarantee."""
+    """Something that turns answers into reports: it has a domain, levels, a program, an identity and a guarantee."""
 
-    kind: ClassVar[str] = ""
-    registry: ClassVar[dict[str, type[Mechanism]]] = {}
+    kind: ClassVar[str] = ""  # its name in plans: channel = "…"
+    registry: ClassVar[dict[str, type[Mechanism]]] = {}  # every class by its kind
     domain: Domain
-    default: str | None = None
-    unbounded: ClassVar[str] = ""  # why no γ can be asked for, and what to use
-    repeats: ClassVar[bool] = True  # with a key, the same answer gives the same report
+    default: str | None = None  # the level of whoever chooses none
+    unbounded: ClassVar[str] = ""  # why no γ can be asked for, and what to use instead; "" where one can
+    repeats: ClassVar[bool] = True  # whether, with a key, the same answer gives the same report
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -41,42 +41,48 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def levels(self) -> Mapping[str | None, Channel]:
-        """The channel of each level that a person may choose; ``{None: …}`` where there is nothing to choose, ``{}``
-        where several values are blurred at once and no table of one tells all."""
+        """The channel of each level that a person may choose.
+
+        ``{None: channel}`` where there is nothing to choose; ``{}`` where several values are blurred at once, so that
+        there is no table of a single value.
+        """
 
     @abstractmethod
     def randomize(
         self, values: Any, rng: Rng = None, *, level: Any = None, key: Key = None, question: str = ""
     ) -> Any:
-        """Reports for values."""
+        """Draw a report for every value."""
 
     @abstractmethod
     def program(self) -> dict[str, Any]:
-        """What a device executes, as plain data."""
+        """Return the drawing program that a device executes, as plain data."""
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The constructor's own arguments as plain data, without the domain."""
+        """Return the constructor's own arguments as plain data, without the domain."""
 
     @abstractmethod
     def guarantee(self, *args: Any, **kwargs: Any) -> Any:
-        """What a report can reveal."""
+        """Return the statement of what a report can reveal."""
 
     def describe(self, say: Voice) -> str:
-        """What happens to the value, as the end of a sentence that begins with 'Before it leaves your device'."""
+        """Return what happens to the value, as words in the language of ``say``.
+
+        They end a sentence that begins with "Before it leaves your device".
+        """
         return say("how.other", kind=self.kind)
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> Mechanism:
-        """The mechanism that ``parameters`` wrote."""
+        """Build the mechanism over a domain from ``arguments``, the plain data that ``parameters`` wrote."""
         cls.check_given(arguments)
         return cls(domain, **arguments)  # type: ignore[call-arg]
 
     @classmethod
     def check_given(cls, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments without one that the constructor cannot do without."""
+        """Raise an error that names the first missing argument of those without a default."""
         own = list(inspect.signature(cls).parameters.values())
-        needed = [each.name for each in own if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD]
+        needed = [one.name for one in own if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
         needed = [name for name in needed if name != "domain"]
         for name in needed:
             if name not in arguments:
@@ -84,12 +90,17 @@ class Mechanism(ABC):
 
     @classmethod
     def parameter_names(cls) -> list[str]:
-        """The keys that the mechanism takes in a plan."""
+        """Return the keys that the mechanism takes in a plan: the constructor's arguments without the domain."""
         own = inspect.signature(cls).parameters.values()
-        return [each.name for each in own if each.name != "domain" and each.kind is not each.VAR_KEYWORD]
+        return [one.name for one in own if one.name != "domain" and one.kind is not one.VAR_KEYWORD]
 
     def to_spec(self) -> dict[str, Any]:
-        """The mechanism as plain data: ``mechanism_from_spec(domain, spec)`` gives it back."""
+        """Return the mechanism as plain data, which ``mechanism_from_spec(domain, spec)`` reads back.
+
+        >>> import sfumato as sf
+        >>> sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=3).to_spec()
+        {'channel': 'randomized-response', 'gamma': 3.0}
+        """
         return {"channel": self.kind, **self.parameters()}
 
     @cached_property
@@ -99,11 +110,11 @@ class Mechanism(ABC):
 
     @property
     def noise_identity(self) -> str:
-        """What a device's keyed noise depends on beside the question and the value."""
+        """The hash that a device's keyed noise depends on, beside the question and the value."""
         return self.identity
 
     def level(self, name: str | None) -> Channel:
-        """The channel of a level; None is the default. An unknown one is an error that lists what there is."""
+        """Return the channel of a level, of the default one for None; an unknown name is an error that lists them."""
         chosen = self.default if name is None else name
         if chosen not in self.levels:
             if None in self.levels:
@@ -112,7 +123,10 @@ class Mechanism(ABC):
         return self.levels[chosen]
 
     def levels_of(self, level: str | ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any]:
-        """One known level name for every value; where one is missing, the default."""
+        """Return the name of a level for every value, as an array of this shape; the default where none is given.
+
+        ``level``: one name for all values, or one name a value, some of them missing. Unknown names are an error.
+        """
         if level is None or isinstance(level, str):
             name = self.default if level is None else level
             self.level(name)
@@ -122,14 +136,14 @@ class Mechanism(ABC):
             raise ValueError(f"level has shape {names.shape}, the values have {shape}; give one level per value")
         for name in set(names.ravel().tolist()):
             if is_missing(name):
-                absent = [is_missing(each) for each in names.ravel()]
+                absent = [is_missing(choice) for choice in names.ravel()]
                 names[np.reshape(absent, shape)] = self.default
             else:
                 self.level(name)
         return names
 
     def draw_levels(self, shares: Mapping[str, float], size: int, rng: Rng) -> NDArray[Any]:
-        """A level for each of ``size`` simulated people, in the given shares."""
+        """Draw the name of a level for each of ``size`` simulated people, in the given shares (of any positive sum)."""
         for name in shares:
             self.level(name)
         weights = np.array(list(shares.values()), dtype=float)
@@ -140,10 +154,11 @@ class Mechanism(ABC):
 
     @property
     def has_levels(self) -> bool:
-        """Whether people choose a level, which then travels beside the report."""
+        """Whether people choose a level, whose name is then sent beside the report."""
         return bool(self.levels) and None not in self.levels
 
     def _source(self, rng: Rng, key: Key, question: str) -> WordSource:
+        """Return the source of random words for ``randomize``: keyed, simulated or secure."""
         if key is not None and rng is not None:
             raise ValueError("both rng and key are given; use key for a device, rng for a simulation")
         if key is not None and not question:
@@ -157,7 +172,7 @@ class Mechanism(ABC):
         return hash(self.identity)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Itself: a mechanism never changes, and copies of a learner share what it has worked out."""
+        """Return the mechanism itself: it never changes, so copies of a learner share its cached tables."""
         return self
 
     def __repr__(self) -> str:
@@ -166,7 +181,7 @@ class Mechanism(ABC):
 
 
 def mechanism_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Mechanism:
-    """The mechanism that ``to_spec`` wrote."""
+    """Build the mechanism over a domain from the plain data that ``to_spec`` wrote, or that a plan holds."""
     if not isinstance(spec, Mapping):
         raise ValueError("a channel is not a table; write channel = … and its parameters below it")
     arguments = dict(spec)
@@ -178,11 +193,14 @@ def mechanism_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Mechanism:
 
 
 def refuse_unknown(kind: str, arguments: Mapping[str, Any], others: Sequence[str] = ()) -> None:
-    """A key that neither a kind of mechanism knows nor the ``others`` name gets a suggestion."""
+    """Raise an error, with a suggestion, for the first argument that a kind of mechanism does not take.
+
+    ``kind``: the mechanism's name in plans, "" where there is none. ``others``: further keys that are allowed.
+    """
     mechanism = Mechanism.registry.get(kind)
-    known = [*(mechanism.parameter_names() if mechanism else []), *others]
+    allowed = [*(mechanism.parameter_names() if mechanism else []), *others]
     for key in arguments:
-        if key not in known:
+        if key not in allowed:
             if key in BOUNDS and mechanism and mechanism.unbounded:
                 refuse_bound(kind, mechanism.unbounded, [key])
-            raise ValueError(f"{key} is unknown{f' for channel {kind!r}' if kind else ''}{suggest(key, known)}")
+            raise ValueError(f"{key} is unknown{f' for channel {kind!r}' if kind else ''}{suggest(key, allowed)}")

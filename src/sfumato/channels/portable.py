@@ -1,7 +1,9 @@
-"""Functions that give the same digits on every machine: exponential, logarithm, the normal tail, Cholesky's factor.
+"""Mathematical functions with the same digits on every machine: e^x, ln x, the normal tail, Cholesky's factor.
 
 A program's whole numbers are its identity, so every machine must compile the same ones from the same plan. The
-functions of a library or a processor differ in their last digit; +, −, ×, ÷ and √, rounded as IEEE 754 says, do not.
+functions of a library or a processor differ in their last digit; +, −, ×, ÷ and √, rounded as IEEE 754 says, do not
+(docs/decisions/0011). The numbers of terms below are by judgement, more than the last digit needs: tests/channels/
+test_portable.py compares with SciPy.
 """
 
 from __future__ import annotations
@@ -13,16 +15,19 @@ import numpy as np
 
 from sfumato.domain import Floats
 
-LN2_HIGH, LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
-SQRT_2PI = float.fromhex("0x1.40d931ff62706p+1")
-FROM_FRACTION = 3.0
-"""Beyond this the tail is a continued fraction, before it a series."""
+LN2_HIGH = float.fromhex("0x1.62e42feep-1")  # ln 2 to 32 bits: n·LN2_HIGH is exact (fdlibm's e_exp)
+LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")  # what is left of ln 2, to the nearest float (fdlibm's e_exp)
+SQRT_2PI = float.fromhex("0x1.40d931ff62706p+1")  # √(2π), to the nearest float
+FRACTION_FROM = 3.0
+"""Deviations at which the series for the normal tail ends and the continued fraction begins. By judgement: just below
+it the series has lost three digits to cancellation (1.5e-13 of the tail); above it the fraction needs 60 levels."""
 
 
 def exponential(x: Floats) -> Floats:
-    """e^x for x ≤ 0, as 2^n·e^r with |r| ≤ ½·ln 2: Σ r^k/k! by Horner's rule."""
-    n = np.rint(np.maximum(x, -800.0) / (LN2_HIGH + LN2_LOW))
-    r = (np.maximum(x, -800.0) - n * LN2_HIGH) - n * LN2_LOW
+    """Return e^x for x ≤ 0, as 2^n·e^r with |r| ≤ ½·ln 2 and e^r = Σ r^k/k! by Horner's rule."""
+    bounded = np.maximum(x, -800.0)  # e^−800 is 0 in floats, as is everything below
+    n = np.rint(bounded / (LN2_HIGH + LN2_LOW))
+    r = (bounded - n * LN2_HIGH) - n * LN2_LOW
     total = np.ones_like(r)
     for k in range(14, 0, -1):
         total = 1 + r * total / k
@@ -30,12 +35,13 @@ def exponential(x: Floats) -> Floats:
 
 
 def normal_tail(t: Floats) -> Floats:
-    """Φ(−t) for t ≥ 0.
+    """Return Φ(−t) for t ≥ 0, the chance that a normal number lies t deviations or more above its mean.
 
-    ½ − φ(t)·Σ_k t^(2k+1) / (1·3·…·(2k+1)) near the middle, φ(t) / (t + 1/(t + 2/(t + 3/…))) beyond.
+        t < 3:  ½ − φ(t)·Σ_k t^(2k+1) / (1·3·…·(2k+1))
+        t ≥ 3:  φ(t) / (t + 1/(t + 2/(t + 3/…)))
     """
     t = np.asarray(t, dtype=np.float64)
-    near, far = np.minimum(t, FROM_FRACTION), np.maximum(t, FROM_FRACTION)
+    near, far = np.minimum(t, FRACTION_FROM), np.maximum(t, FRACTION_FROM)
     series = np.zeros_like(t)
     for k in range(40, -1, -1):
         series = near / (2 * k + 1) * (1 + near * series)
@@ -43,20 +49,23 @@ def normal_tail(t: Floats) -> Floats:
     for k in range(60, 0, -1):
         fraction = far + k / fraction
     density = exponential(-0.5 * t * t) / SQRT_2PI
-    return np.asarray(np.where(t < FROM_FRACTION, 0.5 - density * series, density / fraction))
+    return np.asarray(np.where(t < FRACTION_FROM, 0.5 - density * series, density / fraction))
 
 
 @lru_cache
 def normal_quantile(p: float) -> float:
-    """z(p) with Φ(z) = p, for ½ ≤ p < 1: the t where Φ(−t) comes down to 1 − p, by bisection to the last digit."""
-    low, high = 0.0, 40.0
+    """Return z(p) with Φ(z) = p, for ½ ≤ p < 1, by bisection to the last digit: there Φ(−z) comes down to 1 − p."""
+    low, high = 0.0, 40.0  # Φ(−40) is 0 in floats
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if normal_tail(np.array(middle)) > 1 - p else (low, middle)
     return high
 
 
 def logarithm(x: float) -> float:
-    """ln x for x > 0, as ln m + n·ln 2 with ½ < m·√½ ≤ 1 and ln m = 2·Σ s^(2k+1)/(2k+1), s = (m − 1)/(m + 1)."""
+    """Return ln x for x > 0, as ln m + n·ln 2 with √½ ≤ m < √2.
+
+        ln m = 2·Σ_k s^(2k+1)/(2k+1),   s = (m − 1)/(m + 1)
+    """
     m, n = math.frexp(x)
     if m * m < 0.5:
         m, n = 2 * m, n - 1
@@ -68,9 +77,9 @@ def logarithm(x: float) -> float:
 
 
 def cholesky(matrix: Floats) -> Floats:
-    """The lower triangle L with L·Lᵀ = matrix; the sums are rounded once."""
+    """Return the lower triangle L with L·Lᵀ = matrix; each sum is rounded once, by ``math.fsum``."""
     lower = np.zeros_like(matrix)
     for i, j in zip(*np.tril_indices(len(matrix)), strict=True):
-        rest = matrix[i, j] - math.fsum(lower[i, :j] * lower[j, :j])
-        lower[i, j] = math.sqrt(rest) if i == j else rest / lower[j, j]
+        remainder = matrix[i, j] - math.fsum(lower[i, :j] * lower[j, :j])
+        lower[i, j] = math.sqrt(remainder) if i == j else remainder / lower[j, j]
     return lower

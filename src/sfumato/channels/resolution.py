@@ -1,4 +1,4 @@
-"""How fine the grid of a channel for numbers is, and checks of the numbers that channels are given."""
+"""Choose the step of a channel's grid of numbers, and check the numbers that channels are given."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sfumato.domain import Interval
 
 
 def check_positive(name: str, value: float) -> float:
+    """Return a parameter as a float; raise an error that names it unless it is a number above 0 and below 1e290."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}={value!r} is not a number; give a positive number")
     if not 0 < value < 1e290:
@@ -19,12 +20,14 @@ def check_positive(name: str, value: float) -> float:
 
 
 def check_confidence(confidence: float) -> float:
+    """Return a confidence as a float; raise an error unless it lies strictly between 0 and 1."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence!r} is not between 0 and 1; use for example 0.95")
     return float(confidence)
 
 
 def check_step(domain: Interval, step: float) -> None:
+    """Raise an error unless a step is positive, at most the domain's width, and fits whole numbers where they must."""
     check_positive("step", step)
     if step > domain.width:
         raise ValueError(f"step={step:g} is wider than the domain ({domain}); use a finer step")
@@ -33,9 +36,10 @@ def check_step(domain: Interval, step: float) -> None:
 
 
 def default_step(domain: Interval, deviation: float) -> float:
-    """The largest 1, 2 or 5 · 10^k at most a 32nd of the noise and a 1000th of the range; whole for integers.
+    """Return the largest 1, 2 or 5 · 10^k that is at most a 32nd of ``deviation`` and a 1000th of the domain's width.
 
-    Never much below a 4000th of the range: the law of a finer grid would be large and no more private.
+    ``deviation``: that of the noise, in units of the domain. The step is a whole number for integers, and never much
+    below a 4000th of the width: the law of a finer grid would be large and no more private (docs/decisions/0001).
     """
     wanted = max(min(deviation / 32, domain.width / 1000), domain.width / 4000)
     power = math.floor(math.log10(wanted))
@@ -45,5 +49,5 @@ def default_step(domain: Interval, deviation: float) -> float:
 
 
 def holds_every_integer(domain: Interval, step: float) -> bool:
-    """Whether each whole number has a code of its own; on a coarser grid values are rounded like any number."""
+    """Return whether each whole number of an integer domain has a code of its own, so that reports are whole too."""
     return domain.integer and step <= 1

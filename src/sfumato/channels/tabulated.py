@@ -1,4 +1,4 @@
-"""Any law on categories, given as its table."""
+"""The channel for categories whose table of chances is written out."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ from sfumato.domain import Categories, Floats
 from sfumato.prose import Voice
 
 MOST_WRITTEN = 4_000_000
-"""A table has at most so many entries: each is a whole number over 2^64 in what a device executes."""
+"""Entries of a table at most. By judgement: each is sixteen digits in the program that a device executes, so that these
+are 80 MB of text and more; a plan from a stranger must not ask for more memory than that."""
 
 
 class Tabulated(Channel):
-    """The channel whose table somebody wrote down.
+    """A channel for categories with any law, given as its table P[reported, true].
 
-    Domain: Categories; the reports may have labels of their own.
-    Law: P[reported, true] as given, in whole numbers over 2^64; every column sums to 1.
+    Law: the table, in whole numbers over 2^64.
     γ: read off the table.
+
+    ``domain``: the Categories that people may answer, one column of the table each.
+    ``table``: chances, a row for each report and a column for each answer; columns sum to 1.
+    ``reports``: the labels of the reports, one a row; None: those of the domain. ``missing`` and ``outside`` are those
+    of ``Channel``.
 
     >>> import sfumato as sf
     >>> bit = sf.Tabulated(sf.Categories([0, 1]), [[0.6, 0.4], [0.4, 0.6]])
@@ -58,6 +63,7 @@ class Tabulated(Channel):
 
 
 def _check_table(table: ArrayLike, shape: tuple[int, int]) -> Floats:
+    """Return a table as an array; raise an error unless it has this shape and columns of chances that sum to 1."""
     if shape[0] * shape[1] > MOST_WRITTEN:
         size = f"{shape[0]:,} × {shape[1]:,}"
         raise ValueError(f"a table of {size} has more than {MOST_WRITTEN:,} entries; group some categories")

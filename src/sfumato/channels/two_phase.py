@@ -1,4 +1,4 @@
-"""Two phases (LKT08 §4): noise, then a fresh draw from the interval into which the noisy value fell.
+"""The two-phase mechanism (LKT08 §4): noise, then a fresh uniform draw from the interval that holds the noisy value.
 
 A person chooses how wide the intervals are, so that these are levels of one noise.
 """
@@ -17,16 +17,18 @@ from sfumato.channels.program import Spread, Step
 from sfumato.domain import Codes, Domain, Floats, Grid, Interval
 from sfumato.prose import Voice
 
-MOST_INTERVALS = 1_000_000
+MOST_INTERVALS = 1_000_000  # a grid has at most 2^20 codes (``MOST_CODES``): more intervals than that change nothing
 
 
 class Blur(Channel):
-    """The two phases at one level: ``noise``, then a uniform draw from one of ``intervals`` per range. Intervals finer
-    than the noise's steps leave its reports as they are.
+    """The channel of one level of ``TwoPhase``: noise, then a uniform draw from the interval around the noisy value.
 
     Domain: that of the noise, an Interval of width R.
     Law: P[y, x] = P_noise[I(y), x] / |I(y)|, I(y) the interval of width R/intervals that holds y.
     γ: that of the noise seen through the intervals, never above that of the noise alone.
+
+    ``noise``: the channel of the first phase, on numbers.
+    ``intervals``: into how many intervals the domain is cut; finer ones than the noise's steps change nothing.
     """
 
     kind = "two-phase-level"
@@ -46,11 +48,11 @@ class Blur(Channel):
         self._spread = Spread(self._starts(), self.outputs.size)
 
     def _starts(self) -> Codes:
-        """The first report code of every interval; intervals line up with the domain's lower end."""
+        """Return the first report code of every interval; one of them begins at the domain's lower end."""
         grid = self.outputs
         steps_per_interval = max(self.domain.width / self.intervals / grid.step, 1.0)
         from_low = np.arange(grid.size) + round((grid.origin - float(self.domain.low)) / grid.step)
-        interval = np.floor(from_low / steps_per_interval + 1e-9)
+        interval = np.floor(from_low / steps_per_interval + 1e-9)  # a quotient just below a whole number is that number
         return np.flatnonzero(np.diff(interval, prepend=-np.inf))
 
     @property
@@ -62,11 +64,11 @@ class Blur(Channel):
 
     @property
     def _as_it_is(self) -> bool:
-        """Whether no interval holds a second report."""
+        """Whether every interval holds one report code only, so that the second phase changes nothing."""
         return self._spread.starts.size == self.outputs.size
 
     def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
-        """Cells cut through intervals in proportion to the codes on each side."""
+        """Return P[reported, entry code], as ``Channel._law_at`` does; an interval's chance is even over its codes."""
         if self._as_it_is:
             return self.first_phase._law_at(codes, first)
         inside = self.first_phase._law_at(codes, self._spread.starts)
@@ -98,7 +100,11 @@ class Blur(Channel):
 
 
 class TwoPhase(Choice):
-    """Everyone picks the width of the second phase among named levels; the report carries its level.
+    """A choice of levels of one noise: each redraws the noisy value within intervals of the level's own width.
+
+    ``noise``: the channel of the first phase, on numbers, for example ``Gaussian``.
+    ``levels``: for each level by its name, into how many intervals the second phase cuts the domain; fewer intervals
+    hide more. ``default``: the level of whoever chooses none; None: the first one.
 
     >>> import sfumato as sf
     >>> age = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)

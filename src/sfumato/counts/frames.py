@@ -31,7 +31,7 @@ from sfumato.counts.tallies import Counts
 from sfumato.domain import Codes, is_missing, sorted_labels
 from sfumato.plan import Plan
 from sfumato.plan.attribute import as_meant, text_columns
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Batch, Result, source_of
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, Result, RowBatch, source_of
 
 LOG = logging.getLogger("sfumato")  # it is told of every pass over the rows
 REMEMBERED = 1 << 28
@@ -76,7 +76,7 @@ class QuestionWork:
     schema: BatchSchema
     questions: tuple[Question, ...]
 
-    def __call__(self, batches: Iterator[Batch]) -> list[Any] | None:
+    def __call__(self, batches: Iterator[RowBatch]) -> list[Any] | None:
         answers: list[Any] | None = None
         for batch in batches:
             part = Part(self.schema, batch)
@@ -96,7 +96,7 @@ class QuestionWork:
         ]
 
 
-def origins_of(batches: Iterator[Batch]) -> set[str | None]:
+def origins_of(batches: Iterator[RowBatch]) -> set[str | None]:
     """Return the identities of the plans that made the rows, as the rows name them (None: a row names none)."""
     return {origin for batch in batches for origin in batch.table.column(PLAN_COLUMN).unique().to_pylist()}
 
@@ -105,19 +105,19 @@ def origins_of(batches: Iterator[Batch]) -> set[str | None]:
 class FoldWork:
     """Work that gets only those rows of each batch that are in all of some folds (under ``seed``)."""
 
-    work: Callable[[Iterator[Batch]], Any]
+    work: Callable[[Iterator[RowBatch]], Any]
     folds: tuple[Fold, ...]
     seed: int
 
-    def __call__(self, batches: Iterator[Batch]) -> Any:
+    def __call__(self, batches: Iterator[RowBatch]) -> Any:
         return self.work(self._chosen(batch) for batch in batches)
 
-    def _chosen(self, batch: Batch) -> Batch:
+    def _chosen(self, batch: RowBatch) -> RowBatch:
         """Return the rows of a batch that are in all of the folds."""
         chosen = np.ones(batch.places.size, bool)
         for fold in self.folds:
             chosen &= fold.holds(fold_hash(self.seed, batch.places, fold.salt))
-        return Batch(batch.places[chosen], batch.table.filter(chosen))
+        return RowBatch(batch.places[chosen], batch.table.filter(chosen))
 
 
 class FrameReports(Reports, elsewhere=True):
@@ -310,7 +310,7 @@ class FrameReports(Reports, elsewhere=True):
     def passes(self) -> int:  # type: ignore[override]
         return self._passes[0]
 
-    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+    def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
         begun = perf_counter()
         parts = self.source.gather(FoldWork(work, self._among, self.seed) if self._among else work, columns)
         seconds = perf_counter() - begun
@@ -388,5 +388,5 @@ class FrameReports(Reports, elsewhere=True):
         places = np.concatenate([place for place, _ in parts])
         order = np.argsort(places, kind="stable")
         tables = [part if isinstance(part, pa.Table) else pa.Table.from_batches([part]) for _, part in parts]
-        batch = Batch(places[order], pa.concat_tables(tables).take(order))
+        batch = RowBatch(places[order], pa.concat_tables(tables).take(order))
         return Part(self._schema(self.facts), batch).alone()

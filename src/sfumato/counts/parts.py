@@ -16,7 +16,7 @@ from sfumato.counts.columns import BaseCodes, Column, Counted, base_codes, codes
 from sfumato.counts.questions import CellMapping
 from sfumato.counts.reports import Reports, check_labelled
 from sfumato.domain import MISSING, Codes, Floats, as_numbers
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, read_column
+from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, RowBatch, read_column
 
 NOTHING: NDArray[Any] = np.zeros(0)
 """Stands for a column whose values are not in memory."""
@@ -61,7 +61,7 @@ class BatchSchema:
 class Part(Reports):
     """The reports in one batch of a larger table; labels, edges and weights are those of the whole table."""
 
-    def __init__(self, schema: BatchSchema, batch: Batch) -> None:
+    def __init__(self, schema: BatchSchema, batch: RowBatch) -> None:
         table, self._places, self.seed = batch.table, batch.places, schema.seed
         self._hashes, self._folds, self._chosen, self._columns = {}, {}, {}, {}
         self.schema, self._table, self._size = schema, table, table.num_rows

@@ -32,7 +32,17 @@ from sfumato.counts.columns import BaseCodes, Column, base_codes, clear_column, 
 from sfumato.counts.questions import CellMapping, CountableReports, Fold, Question, cells_of_column, fold_hash
 from sfumato.domain import MISSING, Categories, Codes, Floats, as_array, as_numbers
 from sfumato.plan import Plan
-from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, Batch, Result, is_source, kind_of, naming, read_column, to_arrow
+from sfumato.tables import (
+    CODE_SUFFIX,
+    LEVEL_SUFFIX,
+    Result,
+    RowBatch,
+    is_source,
+    kind_of,
+    naming,
+    read_column,
+    to_arrow,
+)
 
 SAMPLED = 1_000_000
 """The most records that a sample brings into memory, for learners that read all columns of a person together
@@ -344,14 +354,14 @@ class Reports(CountableReports):
         """
         return [question.of(self) for question in questions]
 
-    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+    def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
         """Run a piece of work over batches of these columns of the table, in one pass; return its results.
 
         ``work`` gets an iterator of batches and returns a result; it runs once for each part of the table (in memory:
         once). ``columns`` are names of the table's own columns (`stored`).
         """
         table = to_arrow({name: self._given[name] for name in columns})
-        return [work(iter([Batch(self.places, table)]))]
+        return [work(iter([RowBatch(self.places, table)]))]
 
     def check_origin(self) -> None:
         """Raise ValueError if the table says that another plan made its reports.

@@ -1,7 +1,7 @@
-"""What a value may be: the domains people answer in, and the spaces of integer codes behind them.
+"""The domains of the values that people answer, and the spaces of whole-number codes that stand for these values.
 
-A *domain* is what a person knows: an interval of numbers, a set of categories, a set of items. A *space* is what a
-channel computes with: every value of it has an integer code 0..size-1, and −1 stands for a missing value.
+A *domain* is what a person knows: an interval of numbers, a list of categories, a set of items. A *space* is what a
+channel computes with: every value of it has a whole-number code 0..size-1, and −1 stands for a missing value.
 """
 
 from sfumato.domain.categories import CLOSE_TOGETHER, FEW_LABELS, MOST_ITEMS, Categories, Items

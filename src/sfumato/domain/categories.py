@@ -1,4 +1,4 @@
-"""A fixed list of labels, and the items of which a basket holds some."""
+"""The domains of labels: categories, of which an answer is one, and items, of which a basket holds some."""
 
 from __future__ import annotations
 
@@ -25,19 +25,31 @@ from sfumato.domain.values import (
     with_gaps,
 )
 
-CLOSE_TOGETHER = 1 << 16  # whole-number labels that span less than this are looked up in a table
-FEW_LABELS = 12  # up to here every label is compared with every text
+CLOSE_TOGETHER = 1 << 16
+"""Labels that are whole numbers are looked up in a table if they span no more than this. By judgement: the table then
+takes 512 kB and stays in a processor's cache; labels further apart are found by bisection."""
+FEW_LABELS = 12
+"""Labels up to which every text is compared with every label. By judgement: with more of them, sorting the texts once
+is faster than comparing again and again."""
 MOST_ITEMS = 1 << 22
-"""A basket is drawn from at most so many items: the seeds' field has no more elements."""
+"""Items that a basket is drawn from, at most: the largest field of seeds has no more elements, GF(2^22) in
+channels/baskets/seeds.py."""
 
 
 @dataclass(frozen=True)
 class Categories:
-    """A fixed list of labels (text, numbers or booleans), or ``Categories(1000)`` for the numbers 0..999; the code of a
-    label is its place in the list.
+    """A domain of labels, of which an answer is one; the code of a label is its index in the list.
+
+    ``labels``: a list of texts, numbers or truth values in their order, each once; or how many numbers 0, 1, 2, … there
+    are: ``Categories(1000)``.
 
     Where the labels are of several kinds, a table whose columns have one type holds their texts ("1", "True"): a text
-    that is no label stands for the label whose text it is.
+    that is no label stands for the label whose text it is (docs/decisions/0029).
+
+    >>> import sfumato as sf
+    >>> answers = sf.Categories(["never", "often"])
+    >>> answers.size, answers.encode(["often", None, "never"]).tolist()
+    (2, [1, -1, 0])
     """
 
     labels: Sequence[Hashable]
@@ -52,42 +64,48 @@ class Categories:
             raise TypeError(f"categories={labels!r} is of type {type(labels).__name__}; give a list of labels")
         if isinstance(labels, (set, frozenset, dict)):
             raise TypeError(f"categories is a {type(labels).__name__}, and their order matters; give a list of labels")
-        found = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
-        if not found:
+        plain = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
+        if not plain:
             raise ValueError("categories is empty; list at least one label")
-        if any(is_missing(label) for label in found):
+        if any(is_missing(label) for label in plain):
             raise ValueError("a category is missing (None or NaN); leave it out, missing values need no label")
-        _check_labels(found)
-        object.__setattr__(self, "labels", found)
+        _check_labels(plain)
+        object.__setattr__(self, "labels", plain)
 
     @property
     def size(self) -> int:
+        """How many labels there are."""
         return len(self.labels)
 
     @cached_property
     def mixed(self) -> bool:
-        """Whether the labels are of several kinds, so that no column of one type holds them."""
+        """Whether the labels are of several kinds (texts, numbers, truth values)."""
         return not isinstance(self.labels, range) and are_mixed(self.labels)
 
     @cached_property
     def _code_of(self) -> dict[Hashable, int]:
+        """The code of every label; of labels of several kinds also by their texts."""
         return places_of(self.labels)
 
     @cached_property
     def _numbers(self) -> Floats | None:
-        """The labels as numbers, where all are."""
+        """The labels as floats; None unless all of them are numbers."""
         numeric = all(isinstance(label, (int, float)) for label in self.labels)
         return np.array(self.labels, dtype=float) if numeric else None
 
     @cached_property
     def _sorted_numbers(self) -> tuple[Floats, Codes]:
+        """(the labels as numbers in rising order, their codes); only where all labels are numbers."""
         numbers = cast(Floats, self._numbers)
         order = np.argsort(numbers)
         return numbers[order], order.astype(np.int64)
 
     @cached_property
     def whole_numbers(self) -> tuple[int, Codes] | None:
-        """(lowest label, code of every whole number from it on), where labels are whole numbers close together."""
+        """(lowest label, the code of every whole number from it on, −1 where it is no label).
+
+        None unless all labels are whole numbers that span at most 65,536.
+        """
         numbers = self._numbers
         if numbers is None or (numbers != np.rint(numbers)).any() or np.ptp(numbers) > CLOSE_TOGETHER:
             return None
@@ -97,7 +115,10 @@ class Categories:
         return low, code_of
 
     def encode(self, values: ArrayLike, first_row: int = 0) -> Codes:
-        """Codes of labels; missing is −1; an unknown label is an error that names its row."""
+        """Return the code of every label in ``values``; −1 where missing; an unknown one is an error with its row.
+
+        ``first_row``: the number of the first value in the whole table, from 0.
+        """
         if is_categorical(values):
             return self._encode_categorical(values)
         array = as_array(values)
@@ -108,41 +129,42 @@ class Categories:
         return self._encode_objects(array, first_row)
 
     def code_of(self, label: Any) -> int:
-        """``encode`` of one known label."""
+        """Return the code of one label that is not missing."""
         code = self._code_of.get(label) if isinstance(label, Hashable) else None
         return int(self.encode(label)) if code is None else code
 
     def _encode_categorical(self, values: Any) -> Codes:
-        """Every category that pandas knows is looked up once; a category that nobody has need not be known."""
-        held = getattr(values, "cat", values)
-        place, labels = np.asarray(held.codes), held.categories.tolist()
-        used = np.bincount(place + 1, minlength=len(labels) + 1)[1:] > 0
-        for one in np.flatnonzero(used).tolist():
-            if labels[one] not in self._code_of:
-                self._refuse(labels[one], int(np.flatnonzero(place == one)[0]))
+        """Encode a pandas column of categories by looking up each category once; unused ones need not be labels."""
+        column = getattr(values, "cat", values)
+        pandas_codes, labels = np.asarray(column.codes), column.categories.tolist()
+        used = np.bincount(pandas_codes + 1, minlength=len(labels) + 1)[1:] > 0
+        for index in np.flatnonzero(used).tolist():
+            if labels[index] not in self._code_of:
+                self._refuse(labels[index], int(np.flatnonzero(pandas_codes == index)[0]))
         codes = [self._code_of[label] if use else MISSING for label, use in zip(labels, used, strict=True)]
-        return np.asarray(np.array([*codes, MISSING], dtype=np.int64)[place])
+        return np.asarray(np.array([*codes, MISSING], dtype=np.int64)[pandas_codes])
 
     def _encode_numbers(self, array: NDArray[Any], first_row: int) -> Codes:
+        """Encode an array of numbers or truth values, by a table or by bisection."""
         if array.dtype.kind in "iu" and self.whole_numbers is not None:
             low, code_of = self.whole_numbers
-            place = array.astype(np.int64, copy=False) - low
-            known = (place >= 0) & (place < code_of.size)
-            codes = code_of.take(place, mode="clip")
-            known &= codes >= 0
+            index = array.astype(np.int64, copy=False) - low
+            valid = (index >= 0) & (index < code_of.size)
+            codes = code_of.take(index, mode="clip")
+            valid &= codes >= 0
         else:
             numbers, order = self._sorted_numbers
             floats = array.astype(float, copy=False)
-            found = np.minimum(np.searchsorted(numbers, floats), numbers.size - 1)
+            index = np.minimum(np.searchsorted(numbers, floats), numbers.size - 1)
             missing = np.isnan(floats)
-            codes = np.where(missing, MISSING, order[found])
-            known = (numbers[found] == floats) | missing
-        if not known.all():
-            self.__refuse(array, ~known, first_row)
+            codes = np.where(missing, MISSING, order[index])
+            valid = (numbers[index] == floats) | missing
+        if not valid.all():
+            self._refuse_first(array, ~valid, first_row)
         return codes.astype(np.int64, copy=False)
 
     def _encode_text(self, array: NDArray[Any], first_row: int) -> Codes:
-        """Label by label where labels are few, else through the distinct texts."""
+        """Encode an array of texts: label by label where labels are few, else through the distinct texts."""
         if self.size <= FEW_LABELS and not self.mixed:
             codes = np.full(array.shape, MISSING, dtype=np.int64)
             for code, label in enumerate(self.labels):
@@ -150,41 +172,45 @@ class Categories:
                     codes[array == label] = code
         else:
             texts, inverse = np.unique(array, return_inverse=True)
-            known = [self._code_of.get(text, MISSING) for text in texts.tolist()]
-            codes = np.array(known, dtype=np.int64)[inverse].reshape(array.shape)
+            codes_of_texts = [self._code_of.get(text, MISSING) for text in texts.tolist()]
+            codes = np.array(codes_of_texts, dtype=np.int64)[inverse].reshape(array.shape)
         if (codes < 0).any():
-            self.__refuse(array, codes < 0, first_row)
+            self._refuse_first(array, codes < 0, first_row)
         return codes
 
     def _encode_objects(self, array: NDArray[Any], first_row: int) -> Codes:
+        """Encode an array of Python objects, missing ones among them."""
         code_of = self._code_of
         labels = array.ravel().tolist()
         codes = np.fromiter((code_of.get(label, MISSING) for label in labels), dtype=np.int64, count=len(labels))
-        for place in np.flatnonzero(codes < 0).tolist():
-            if not is_missing(labels[place]):
-                self._refuse(labels[place], first_row + place if array.ndim else None)
+        for row in np.flatnonzero(codes < 0).tolist():
+            if not is_missing(labels[row]):
+                self._refuse(labels[row], first_row + row if array.ndim else None)
         return codes.reshape(array.shape)
 
-    def __refuse(self, array: NDArray[Any], unknown: NDArray[np.bool_], first_row: int) -> None:
-        place = int(np.flatnonzero(unknown)[0])
-        self._refuse(array.flat[place].item(), first_row + place if array.ndim else None)
+    def _refuse_first(self, array: NDArray[Any], unknown: NDArray[np.bool_], first_row: int) -> None:
+        """Raise the error for the first value of an array that is no label."""
+        row = int(np.flatnonzero(unknown)[0])
+        self._refuse(array.flat[row].item(), first_row + row if array.ndim else None)
 
     def _refuse(self, label: object, row: int | None = None) -> None:
-        shown = ", ".join(repr(known) for known in self.labels[:6]) + (", …" if self.size > 6 else "")
+        """Raise the error for a value that is no label, in a row counted from 0 (None: there are no rows)."""
+        shown = ", ".join(repr(label) for label in self.labels[:6]) + (", …" if self.size > 6 else "")
         raise ValueError(f"unknown category{named(label)}{at_row(row)}; the declared categories are {shown}")
 
     def value_of(self, code: int) -> Hashable:
-        """``decode`` of one code."""
+        """Return the label of one code."""
         return self.labels[code]
 
     @cached_property
     def label_array(self) -> NDArray[Any]:
+        """The labels as an array."""
         return array_of_labels(self.labels)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
-        """Labels of codes; where some are missing, numbers become float with NaN and text becomes object with None."""
-        missing, found = codes < 0, self.label_array[codes, ...]  # an array of one code too
-        return with_gaps(found, missing) if missing.any() else found
+        """Return the labels of codes; where some are missing (−1), floats with NaN or objects with None."""
+        missing, labels = codes < 0, self.label_array[codes, ...]  # an array of one code too
+        return with_gaps(labels, missing) if missing.any() else labels
 
     def __str__(self) -> str:
         return f"{self.size} categories"
@@ -192,7 +218,14 @@ class Categories:
 
 @dataclass(frozen=True)
 class Items:
-    """The items a basket may hold: ``Items(1000)`` for the items 0..999, or a list of labels."""
+    """The domain of baskets: the items that a basket may hold; the code of an item is its index in the list.
+
+    ``items``: a list of labels, each once; or how many items 0, 1, 2, … there are: ``Items(1000)``.
+
+    >>> import sfumato as sf
+    >>> sf.Items(["bread", "milk", "salt"]).size, sf.Items(1000).labels
+    (3, range(0, 1000))
+    """
 
     labels: Sequence[Hashable] = field(repr=False)
 
@@ -204,6 +237,7 @@ class Items:
 
     @property
     def size(self) -> int:
+        """How many items there are."""
         return len(self.labels)
 
     @cached_property
@@ -212,7 +246,7 @@ class Items:
         return {label: code for code, label in enumerate(self.labels)}
 
     def of(self, codes: Iterable[int]) -> Items:
-        """Some of the items."""
+        """Return the items that have these codes, in this order."""
         return Items([self.labels[code] for code in codes])
 
     def __str__(self) -> str:
@@ -220,7 +254,7 @@ class Items:
 
 
 def _numbered(count: int, most: int, what: str) -> range:
-    """So many things that are their numbers."""
+    """Return the labels 0..count−1; a count below 1 or above ``most`` is an error that calls them ``what``."""
     if count < 1:
         raise ValueError(f"{what} = {count} holds no item; give a positive number or a list of labels")
     if count > most:
@@ -229,6 +263,7 @@ def _numbered(count: int, most: int, what: str) -> range:
 
 
 def _check_labels(labels: tuple[Hashable, ...]) -> None:
+    """Raise an error for labels that are tables or lists, too many, or listed twice."""
     if not all(isinstance(label, Hashable) for label in labels):
         raise TypeError("a category is a list or a table; give texts, numbers or booleans")
     if len(labels) > MOST_CODES:

@@ -1,4 +1,4 @@
-"""Plain data from files that nobody vouches for: shapes and ranges are checked before it is used."""
+"""Read plain data that may come from anybody: every function checks kind, shape and range before it returns a part."""
 
 from __future__ import annotations
 
@@ -9,107 +9,115 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Shape = tuple[int | None, ...]
+Shape = tuple[int | None, ...]  # the length of each axis; None: any
 
 
 def given(data: Any, key: str) -> Any:
-    """What stands under a key."""
+    """Return the value under a key of a mapping; a missing key is an error that names it."""
     if not isinstance(data, Mapping) or key not in data:
         raise ValueError(f"{key} is missing")
     return data[key]
 
 
 def given_table(data: Any, key: str) -> Mapping[str, Any]:
-    found = given(data, key)
-    if not isinstance(found, Mapping):
+    """Return the mapping under a key; anything else is an error."""
+    value = given(data, key)
+    if not isinstance(value, Mapping):
         raise ValueError(f"{key} is not a table")
-    return found
+    return value
 
 
 def given_rows(data: Any, key: str, size: int | None = None) -> list[Any]:
-    """A list, of this size where one is given."""
-    found = given(data, key)
-    if not isinstance(found, (list, tuple)):
+    """Return the list under a key; another length than ``size`` (None: any) is an error."""
+    value = given(data, key)
+    if not isinstance(value, (list, tuple)):
         raise ValueError(f"{key} is not a list")
-    if size is not None and len(found) != size:
-        raise ValueError(f"{key} has {len(found)} entries where {size} are needed")
-    return list(found)
+    if size is not None and len(value) != size:
+        raise ValueError(f"{key} has {len(value)} entries where {size} are needed")
+    return list(value)
 
 
 def given_whole(data: Any, key: str, low: int, high: int) -> int:
-    """One whole number from ``low`` to ``high``."""
-    found = given(data, key)
-    if isinstance(found, bool) or not isinstance(found, (int, np.integer)) or not low <= found <= high:
+    """Return the whole number under a key; anything but one from ``low`` to ``high`` is an error."""
+    value = given(data, key)
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
         raise ValueError(f"{key} is not a whole number from {low} to {high}")
-    return int(found)
+    return int(value)
 
 
 def given_wholes(data: Any, key: str, low: int, high: int, size: int | None = None) -> NDArray[np.int64]:
-    """A list of whole numbers from ``low`` to ``high``."""
-    found = given_rows(data, key, size)
-    for place, number in enumerate(found):
+    """Return the list of whole numbers under a key as an array; any outside ``low`` to ``high`` is an error."""
+    entries = given_rows(data, key, size)
+    for index, number in enumerate(entries):
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not low <= number <= high:
-            raise ValueError(f"entry {place} of {key} is not a whole number from {low} to {high}")
-    return np.array(found, dtype=np.int64)
+            raise ValueError(f"entry {index} of {key} is not a whole number from {low} to {high}")
+    return np.array(entries, dtype=np.int64)
 
 
 def given_numbers(data: Any, key: str, shape: Shape, low: float = -math.inf) -> NDArray[np.float64]:
-    """Finite numbers from ``low`` up, in this shape (None: however many)."""
+    """Return the nested list of numbers under a key as an array of floats.
+
+    Another shape, numbers that are not finite and numbers below ``low`` are errors.
+    """
     try:
-        found = np.array(given_rows(data, key))
-        kept = found.astype(np.float64) if found.size == 0 or found.dtype.kind in "iuf" else None
+        array = np.array(given_rows(data, key))
+        floats = array.astype(np.float64) if array.size == 0 or array.dtype.kind in "iuf" else None
     except (ValueError, TypeError, OverflowError):
-        kept = None
-    if kept is not None and not kept.size and 0 in shape and None not in shape:
+        floats = None
+    if floats is not None and not floats.size and 0 in shape and None not in shape:
         return np.zeros(shape)  # type: ignore[arg-type]  # lists do not say what lies beyond a length of 0
-    if kept is None or kept.ndim != len(shape):
+    if floats is None or floats.ndim != len(shape):
         raise ValueError(f"{key} is not a table of numbers with {len(shape)} dimensions")
-    if any(size not in (None, found) for size, found in zip(shape, kept.shape, strict=True)):
-        wanted = " × ".join("any" if size is None else str(size) for size in shape)
-        raise ValueError(f"{key} has shape {kept.shape} where {wanted} is needed")
-    if not (np.isfinite(kept).all() and (kept >= low).all()):
+    if any(wanted not in (None, length) for wanted, length in zip(shape, floats.shape, strict=True)):
+        spelt = " × ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"{key} has shape {floats.shape} where {spelt} is needed")
+    if not (np.isfinite(floats).all() and (floats >= low).all()):
         least = "finite" if low == -math.inf else f"from {low:g} up"
         raise ValueError(f"{key} holds a number that is not {least}")
-    return kept
+    return floats
 
 
 def given_labels(data: Any, key: str) -> tuple[Any, ...]:
-    """Texts, numbers or truth values, each once."""
-    found = tuple(given_rows(data, key))
-    if not found or not all(isinstance(label, (str, int, float, bool, np.generic)) for label in found):
+    """Return the labels under a key: texts, numbers or truth values; none at all, or one twice, is an error."""
+    labels = tuple(given_rows(data, key))
+    if not labels or not all(isinstance(label, (str, int, float, bool, np.generic)) for label in labels):
         raise ValueError(f"{key} is not a list of labels")
-    if len(set(found)) < len(found):
+    if len(set(labels)) < len(labels):
         raise ValueError(f"{key} holds a label twice")
-    return found
+    return labels
 
 
 def given_names(data: Any, key: str) -> list[str]:
-    found = given_labels(data, key)
-    if not all(isinstance(name, str) for name in found):
+    """Return the list of texts under a key, each once; anything else is an error."""
+    names = given_labels(data, key)
+    if not all(isinstance(name, str) for name in names):
         raise ValueError(f"{key} is not a list of names")
-    return list(found)
+    return list(names)
 
 
-def check_increasing(found: NDArray[Any], key: str) -> NDArray[Any]:
-    if found.size < 2 or (np.diff(found) < 0).any():
+def check_increasing(numbers: NDArray[Any], key: str) -> NDArray[Any]:
+    """Return numbers unchanged; fewer than two, or falling ones, are an error."""
+    if numbers.size < 2 or (np.diff(numbers) < 0).any():
         raise ValueError(f"{key} are not at least two numbers in increasing order")
-    return found
+    return numbers
 
 
 def given_one_of(data: Any, key: str, known: Any) -> Any:
-    """One of the known words."""
-    found = given(data, key)
-    if not isinstance(found, str) or found not in known:
+    """Return the word under a key; one that is not among the known words is an error that lists them."""
+    word = given(data, key)
+    if not isinstance(word, str) or word not in known:
         raise ValueError(f"{key} is not one of {', '.join(map(str, known))}")
-    return found
+    return word
 
 
 def given_flag(data: Any, key: str) -> bool:
-    found = given(data, key)
-    if not isinstance(found, (bool, np.bool_)):
+    """Return the truth value under a key; anything else is an error."""
+    value = given(data, key)
+    if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{key} is neither true nor false")
-    return bool(found)
+    return bool(value)
 
 
 def given_flags(data: Any, key: str, size: int) -> NDArray[np.bool_]:
-    return np.array([given_flag({key: each}, key) for each in given_rows(data, key, size)], dtype=bool)
+    """Return the list of ``size`` truth values under a key as an array; anything else is an error."""
+    return np.array([given_flag({key: flag}, key) for flag in given_rows(data, key, size)], dtype=bool)

@@ -1,4 +1,4 @@
-"""Spaces of integer codes behind numbers: equally spaced ones, and cells between edges."""
+"""The spaces of codes that stand for numbers: equally spaced numbers, and cells between edges."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ EXACT = 1 << 53  # whole numbers below this are exact as floats
 
 @dataclass(frozen=True)
 class Grid:
-    """Equally spaced numbers: ``value = origin + step · code`` for codes 0..size-1.
+    """A space of equally spaced numbers: value = origin + step · code for codes 0..size-1.
 
-    In whole numbers, so that every language computes the same: ``value = (first + stride · code) / per``, and the code
-    of a number x is (x · per − first) / stride, rounded half to even, all in double precision.
+    It is computed with the whole numbers of ``whole``, so that every language gets the same: value = (first + stride ·
+    code)/per, and the code of a number x is (x · per − first)/stride, rounded half to even, all in double precision.
     """
 
     origin: float
     step: float
     size: int
-    integer: bool = False
+    integer: bool = False  # whether values are written as whole numbers
 
     @classmethod
     def over(cls, domain: Interval, step: float, beyond: int = 0, *, integer: bool | None = None) -> Grid:
-        """Steps from the domain's lower end to its upper one, and ``beyond`` more to each side."""
+        """Build the grid from a domain's lower end to its upper one, and ``beyond`` steps more to each side.
+
+        ``integer``: whether values are whole; None: if those of the domain are and the step is.
+        """
         check_codes(domain.width / step + 1 + 2 * beyond)
         points = math.floor(domain.width / step + 1e-9) + 1
         origin = _decimal(float(domain.low)) - beyond * _decimal(step)
@@ -42,7 +45,7 @@ class Grid:
 
     @cached_property
     def whole(self) -> tuple[int, int, int]:
-        """(first, stride, per): origin and step as the decimals that they print as, over one denominator."""
+        """(first, stride, per): origin = first/per and step = stride/per, as the decimal numbers that they print as."""
         for read in (_decimal, Fraction):
             origin, step = read(self.origin), read(self.step)
             per = math.lcm(origin.denominator, step.denominator)
@@ -52,44 +55,46 @@ class Grid:
 
     @cached_property
     def floats(self) -> tuple[float, float, float]:
-        """``whole`` as the doubles that the arithmetic uses."""
+        """(first, stride, per) of ``whole`` as floats, which the arithmetic uses."""
         first, stride, per = self.whole
         return float(first), float(stride), float(per)
 
     @cached_property
     def values(self) -> Floats:
+        """The number of every code."""
         return np.asarray(self.number(np.arange(self.size)))
 
     def number(self, codes: Any) -> Any:
-        """(first + stride · code) / per: the nearest float to the decimal number meant."""
+        """Return the numbers of codes, (first + stride · code)/per; a code need not lie on the grid."""
         first, stride, per = self.floats
         return (first + stride * codes) / per
 
     @cached_property
     def edges(self) -> Floats:
-        """Half a step around every value: size + 1 edges."""
+        """The size + 1 numbers half-way between neighbouring values, and half a step beyond both ends."""
         return np.asarray(self.number(np.arange(self.size + 1) - 0.5), dtype=np.float64)
 
     def encode(self, values: ArrayLike) -> Codes:
-        """The nearest code; numbers beyond the ends go to the end codes, NaN is −1."""
+        """Return the nearest code of every number; beyond the ends the end codes; −1 where missing."""
         numbers = as_numbers(values)
         first, stride, per = self.floats
         missing = np.isnan(numbers)
         with np.errstate(over="ignore"):
-            place = np.rint((np.where(missing, self.origin, numbers) * per - first) / stride)
-        return np.where(missing, MISSING, np.clip(place, 0, self.size - 1)).astype(np.int64)
+            nearest = np.rint((np.where(missing, self.origin, numbers) * per - first) / stride)
+        return np.where(missing, MISSING, np.clip(nearest, 0, self.size - 1)).astype(np.int64)
 
     def code_of(self, number: float) -> int:
-        """``encode`` of one known number."""
+        """Return the nearest code of one number that is not missing."""
         first, stride, per = self.floats
         return min(max(round((number * per - first) / stride), 0), self.size - 1)
 
     def value_of(self, code: int) -> float:
-        """``decode`` of one code."""
+        """Return the number of one code."""
         number = float(self.number(code))
         return round(number) if self.integer else number
 
     def decode(self, codes: Codes) -> NDArray[Any]:
+        """Return the numbers of codes; −1, a missing one, becomes NaN."""
         missing = codes < 0
         values = np.asarray(self.number(codes), dtype=np.float64)
         if missing.any():
@@ -99,25 +104,28 @@ class Grid:
 
 @dataclass(frozen=True)
 class Cells:
-    """Consecutive intervals between edges; the value of a cell is its midpoint."""
+    """A space of neighbouring intervals between edges; the code of a cell is its index, its value its midpoint."""
 
-    bounds: tuple[float, ...]
+    bounds: tuple[float, ...]  # the edges, in rising order
 
     @property
     def size(self) -> int:
+        """How many cells there are."""
         return len(self.bounds) - 1
 
     @cached_property
     def edges(self) -> Floats:
+        """The size + 1 edges as an array."""
         return np.array(self.bounds)
 
     @cached_property
     def values(self) -> Floats:
+        """The midpoint of every cell."""
         return (self.edges[:-1] + self.edges[1:]) / 2
 
     @cached_property
     def whole(self) -> tuple[list[int], int]:
-        """(edges · per, per): the edges in whole numbers."""
+        """(edges · per, per): the edges, as the decimal numbers that they print as, in whole numbers."""
         for read in (_decimal, Fraction):
             edges = [read(bound) for bound in self.bounds]
             per = math.lcm(*(edge.denominator for edge in edges))
@@ -126,25 +134,29 @@ class Cells:
         return [int(edge * per) for edge in edges], per
 
     def code_of(self, number: float) -> int:
-        """``encode`` of one known number."""
+        """Return the code of the cell that holds one number that is not missing."""
         return min(max(bisect_right(self.bounds, number) - 1, 0), self.size - 1)
 
     def value_of(self, code: int) -> float:
-        """``decode`` of one code."""
+        """Return the midpoint of one cell."""
         return (self.bounds[code] + self.bounds[code + 1]) / 2
 
     def encode(self, values: ArrayLike) -> Codes:
-        """The cell [e_i, e_{i+1}) that holds a number; numbers beyond the ends go to the end cells, NaN is −1."""
+        """Return the code of the cell [e_i, e_{i+1}) that holds each number; −1 where missing.
+
+        Numbers beyond the ends go to the end cells.
+        """
         numbers = as_numbers(values)
-        place = np.clip(np.searchsorted(self.edges, numbers, side="right") - 1, 0, self.size - 1)
-        return np.where(np.isnan(numbers), MISSING, place).astype(np.int64)
+        cells = np.clip(np.searchsorted(self.edges, numbers, side="right") - 1, 0, self.size - 1)
+        return np.where(np.isnan(numbers), MISSING, cells).astype(np.int64)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
+        """Return the midpoints of cells; −1, a missing one, becomes NaN."""
         return np.where(codes < 0, np.nan, self.values[codes])
 
 
 def check_codes(size: float) -> None:
-    """Refuse a space of too many codes before memory is taken for it."""
+    """Raise an error for a space of too many codes, before memory is taken for it."""
     if not size <= MOST_CODES:
         raise ValueError(
             f"a grid of {size:,.6g} steps is finer than the {MOST_CODES:,} that can be held; use a larger step="
@@ -152,5 +164,5 @@ def check_codes(size: float) -> None:
 
 
 def _decimal(number: float) -> Fraction:
-    """The decimal number that a float prints as."""
+    """Return the decimal number that a float prints as, exactly."""
     return Fraction(repr(float(number)))

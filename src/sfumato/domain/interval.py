@@ -1,4 +1,4 @@
-"""Numbers between two bounds, and several such numbers of one person."""
+"""The domains of numbers: an interval, and several intervals for the numbers of one person."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ from sfumato.domain.values import Floats, as_numbers, refuse
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers from ``low`` to ``high``, both included; with ``integer=True`` the whole numbers among them."""
+    """A domain of numbers between two bounds.
+
+    ``low``, ``high``: the smallest and the largest number that people may answer, both included.
+    ``integer``: True: only whole numbers are answers.
+
+    >>> import sfumato as sf
+    >>> age = sf.Interval(20, 80, integer=True)
+    >>> str(age), age.width
+    ('integers from 20 to 80', 60.0)
+    """
 
     low: float
     high: float
@@ -39,10 +48,15 @@ class Interval:
 
     @property
     def width(self) -> float:
+        """The distance from ``low`` to ``high``."""
         return float(self.high) - float(self.low)
 
     def clean(self, values: ArrayLike, *, clamp: bool = False, first_row: int = 0) -> Floats:
-        """Values as floats (missing: NaN), checked against the domain; outside values are clamped only when asked."""
+        """Return values as floats, NaN where missing; a value outside the domain is an error that names its row.
+
+        ``clamp``: True: values outside become the nearest bound instead. ``first_row``: the number of the first value
+        in the whole table, from 0.
+        """
         numbers = as_numbers(values)
         if not clamp:
             refuse(np.isinf(numbers), numbers, first_row, "is infinite; mark it as missing (NaN) or correct it")
@@ -56,7 +70,7 @@ class Interval:
         return numbers
 
     def clean_one(self, value: Any, *, clamp: bool = False) -> float:
-        """``clean`` of a single value that is not missing."""
+        """Return a single value that is not missing as a float, checked (and clamped) as ``clean`` does."""
         if type(value) in (int, float) and self.low <= value <= self.high and (not self.integer or value == int(value)):
             return float(value)
         return float(self.clean(value, clamp=clamp))
@@ -68,7 +82,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Row:
-    """Several numbers of one person that are blurred together: named Intervals."""
+    """A domain of rows: several numbers of one person that are blurred together, each with a name and an Interval."""
 
     columns: dict[str, Interval]
 
@@ -86,6 +100,7 @@ class Row:
 
 
 def _is_finite(number: Any) -> bool:
+    """Return whether a number is finite as a float."""
     try:
         return math.isfinite(number)
     except OverflowError:  # a whole number that no float holds
@@ -93,5 +108,5 @@ def _is_finite(number: Any) -> bool:
 
 
 def _spelt(bound: float) -> str:
-    """A bound with up to twelve digits, thousands set off where it is whole."""
+    """Return a bound as text with up to twelve digits, thousands set off where it is whole."""
     return f"{bound:,.0f}" if bound.is_integer() and abs(bound) < 1e15 else f"{bound:.12g}"

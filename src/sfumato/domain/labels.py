@@ -1,4 +1,4 @@
-"""Labels of one kind or of several (texts, numbers, truth values): their order, codes, texts and arrays."""
+"""Functions on labels (texts, numbers, truth values, or a mixture of these kinds): order, codes, texts and arrays."""
 
 from __future__ import annotations
 
@@ -13,24 +13,28 @@ from sfumato.domain.values import Codes, is_missing
 
 
 def are_mixed(labels: Iterable[Any]) -> bool:
-    """Whether labels are of several kinds: texts, numbers, truth values; a missing one is of none."""
+    """Return whether labels are of several kinds: texts, numbers, truth values; missing ones do not count."""
     return len({_kind_of(label) for label in labels if not is_missing(label)}) > 1
 
 
 def _kind_of(label: Any) -> str:
+    """Return "number", or the name of the label's type."""
     number = isinstance(label, (int, float, np.integer, np.floating, Decimal)) and not isinstance(label, bool)
     return "number" if number else type(label).__name__
 
 
 def places_of(labels: Sequence[Hashable]) -> dict[Hashable, int]:
-    """The place of each label; of labels of several kinds also by its text, where no label is that text itself."""
+    """Return the index of each label in the list, by the label.
+
+    Labels of several kinds are found by their texts too, where no label is that text itself.
+    """
     mixed = not isinstance(labels, range) and are_mixed(labels)
-    texts: dict[Hashable, int] = {str(label): place for place, label in enumerate(labels)} if mixed else {}
-    return {**texts, **{label: place for place, label in enumerate(labels)}}
+    texts: dict[Hashable, int] = {str(label): index for index, label in enumerate(labels)} if mixed else {}
+    return {**texts, **{label: index for index, label in enumerate(labels)}}
 
 
 def texts_of(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels of several kinds as texts, for a column of one type; two that are the same text are refused."""
+    """Return labels of several kinds as texts, None where missing; two labels with the same text are an error."""
     label_of: dict[str, Hashable] = {}
     for label in set(labels.tolist()):
         if not is_missing(label) and (other := label_of.setdefault(str(label), label)) != label:
@@ -40,27 +44,27 @@ def texts_of(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def array_of_labels(labels: Iterable[Any]) -> NDArray[Any]:
-    """Labels as an array, in which each stays of its own type."""
-    found = list(labels)
-    types = set(map(type, found))
+    """Return labels as an array that keeps the type of each label."""
+    listed = list(labels)
+    types = set(map(type, listed))
     plain = len(types) == 1 and types <= {int, float, bool, str}
-    return np.array(found) if plain else np.array([*found, None], dtype=object)[:-1]
+    return np.array(listed) if plain else np.array([*listed, None], dtype=object)[:-1]
 
 
 def sorted_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
-    """Different labels in order; of several kinds, those of one kind after those of another."""
-    found = set(labels)
+    """Return the different labels in order; kinds that do not compare come one after the other."""
+    different = set(labels)
     try:
-        return tuple(sorted(found))
+        return tuple(sorted(different))
     except TypeError:
-        return tuple(sorted(found, key=lambda one: (_kind_of(one), one if isinstance(one, (int, float)) else str(one))))
+        return tuple(sorted(different, key=lambda x: (_kind_of(x), x if isinstance(x, (int, float)) else str(x))))
 
 
 def codes_of_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
-    """The different labels in order, and the place of every one among them."""
+    """Return (the different labels in order, the index among them of every given label)."""
     if labels.dtype.kind != "O":
-        found, codes = np.unique(labels, return_inverse=True)
-        return found, codes.astype(np.int64)
+        different, codes = np.unique(labels, return_inverse=True)
+        return different, codes.astype(np.int64)
     order = sorted_labels(labels.tolist())
-    place = {label: code for code, label in enumerate(order)}
-    return array_of_labels(order), np.array([place[label] for label in labels.tolist()], np.int64)
+    code_of = {label: code for code, label in enumerate(order)}
+    return array_of_labels(order), np.array([code_of[label] for label in labels.tolist()], np.int64)

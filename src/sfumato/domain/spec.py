@@ -1,4 +1,4 @@
-"""A domain as plain data, as plans and channels write it."""
+"""Write domains as plain data, as plans and channels hold them, and read them back."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from sfumato.domain.categories import Categories, Items
 from sfumato.domain.interval import Interval, Row
 
 Domain = Interval | Categories | Items | Row
-DOMAIN_KEYS = ("low", "high", "integer", "categories", "items", "columns")
+DOMAIN_KEYS = ("low", "high", "integer", "categories", "items", "columns")  # the keys of plans that state a domain
 
 
 def domain_to_spec(domain: Domain) -> dict[str, Any]:
-    """A domain as plain data."""
+    """Return a domain as plain data, under the keys of ``DOMAIN_KEYS``."""
     if isinstance(domain, Interval):
         bounds: dict[str, Any] = {"low": domain.low, "high": domain.high}
         return {**bounds, "integer": True} if domain.integer else bounds
     if isinstance(domain, Row):
-        return {"columns": {name: domain_to_spec(each) for name, each in domain.columns.items()}}
+        return {"columns": {name: domain_to_spec(column) for name, column in domain.columns.items()}}
     kind = "categories" if isinstance(domain, Categories) else "items"
     return {kind: domain.size if isinstance(domain.labels, range) else list(domain.labels)}
 
 
 def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
-    """The domain that plain data describes: low/high (and integer), categories, items, or columns of numbers."""
+    """Build the domain that plain data describes: low/high (and integer), categories, items, or columns of numbers."""
     kinds = [kind for kind in ("low", "categories", "items", "columns") if kind in spec]
     kinds += ["low"] if "high" in spec and "low" not in spec else []
     if len(kinds) != 1:
@@ -39,9 +39,9 @@ def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
     if kinds == ["columns"]:
         if not isinstance(spec["columns"], Mapping):
             raise ValueError("columns is not a table; give low and high for each name")
-        if not all(isinstance(each, Mapping) for each in spec["columns"].values()):
+        if not all(isinstance(column, Mapping) for column in spec["columns"].values()):
             raise ValueError("a column is not a table; give low and high for each name")
-        return Row({name: cast(Interval, domain_from_spec(each)) for name, each in spec["columns"].items()})
+        return Row({name: cast(Interval, domain_from_spec(column)) for name, column in spec["columns"].items()})
     for bound in ("low", "high"):
         if bound not in spec:
             raise ValueError(f"{bound} is missing; an interval needs both low and high")

@@ -1,4 +1,4 @@
-"""Values as they arrive: arrays and numbers of whatever came, what is missing, and how errors name a value."""
+"""Turn values of any kind into arrays and numbers, recognise missing ones, and write values into errors."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 
 Codes = NDArray[np.signedinteger[Any]]
 Floats = NDArray[np.float64]
-MISSING = -1
+MISSING = -1  # the code of a missing value: no other code is negative
 MOST_CODES = 1 << 20
-"""A space has at most so many codes: tables of them, and the programs of devices, stay small enough to hold."""
+"""Codes in a space at most. By judgement: a program with a table of a million words is 20 MB of text, which a device
+can still read; devices in JavaScript check the same number (client/static/check/laws.js)."""
 
 
 def is_categorical(values: Any) -> bool:
-    """A pandas column (or bare array) of categories."""
+    """Return whether values are a pandas column (or bare array) of categories."""
     return type(getattr(values, "dtype", None)).__name__ == "CategoricalDtype"
 
 
 def as_array(values: ArrayLike) -> NDArray[Any]:
-    """An array of whatever came: lists, scalars, NumPy, and columns of pandas, Polars or PyArrow."""
+    """Return values as a NumPy array: from lists, scalars, NumPy, and columns of pandas, Polars or PyArrow."""
     if hasattr(getattr(values, "type", None), "index_type"):
         values = values.cast(values.type.value_type)  # type: ignore[union-attr]  # PyArrow's dictionaries forget which entries are missing
     to_numpy = getattr(values, "to_numpy", None)
@@ -45,7 +46,7 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
 
 
 def as_numbers(values: ArrayLike) -> Floats:
-    """Float64 with NaN for missing; text, dates and truth values are refused by name."""
+    """Return values as floats with NaN where missing; a text, date or truth value is an error that names its row."""
     array = as_array(values)
     if array.dtype.kind in "iuf":
         return array.astype(np.float64, copy=False)
@@ -57,53 +58,58 @@ def as_numbers(values: ArrayLike) -> Floats:
 
 
 def _numbers_of_objects(array: NDArray[Any]) -> Floats:
+    """Return Python objects as floats with NaN where missing; the first that is no number is an error."""
     numbers = np.empty(array.shape)
-    for place, value in enumerate(array.flat):
+    for row, value in enumerate(array.flat):
         if is_missing(value):
-            numbers.flat[place] = np.nan
+            numbers.flat[row] = np.nan
         elif isinstance(value, (int, float, np.integer, np.floating, Decimal)) and not isinstance(value, bool):
-            numbers.flat[place] = float(value)
+            numbers.flat[row] = float(value)
         else:
-            place, value = _no_number(array, place)
-            where = at_row(place if array.ndim else None)
+            row, value = _no_number(array, row)
+            where = at_row(row if array.ndim else None)
             raise TypeError(f"{the_value(value)}{where} is not a number; convert the column to numbers first")
     return numbers
 
 
 def _no_number(array: NDArray[Any], first: int) -> tuple[int, Any]:
-    """The first entry that no number is read from: one alone makes text of a whole column in a file."""
-    for place, value in enumerate(array.flat):
+    """Return (row, value) of the first text that cannot be read as a number, or of row ``first`` if all can.
+
+    One such text in a file makes texts of its whole column, and is the one to name.
+    """
+    for row, value in enumerate(array.flat):
         try:
             float(value if isinstance(value, str) else "0")
         except ValueError:
-            return place, value
+            return row, value
     return first, array.flat[first]
 
 
 def is_missing(value: object) -> bool:
-    """None, NaN, NaT and pandas' NA."""
+    """Return whether a value is None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
 def with_gaps(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """The same values with gaps: numbers become float with NaN, anything else objects with None."""
-    found = np.asarray(values).astype(float if values.dtype.kind in "iuf" else object)
-    found[missing] = np.nan if found.dtype.kind == "f" else None
-    return found
+    """Return values with some of them missing: numbers become floats with NaN, anything else objects with None."""
+    gapped = np.asarray(values).astype(float if values.dtype.kind in "iuf" else object)
+    gapped[missing] = np.nan if gapped.dtype.kind == "f" else None
+    return gapped
 
 
 # --- how errors speak of values -----------------------------------------------------------------------------------
 
-VALUES_SHOWN: ContextVar[bool] = ContextVar("values are shown", default=False)
+VALUES_SHOWN: ContextVar[bool] = ContextVar("values are shown", default=False)  # whether errors may print values
 
 
 @contextmanager
 def showing_values(shown: bool = True) -> Iterator[None]:
-    """Errors inside may print the value that they are about: reports, or answers that only their owner sees.
+    """Let errors raised inside print the value that they are about.
 
-    Everywhere else a value may be somebody's true answer, and errors end up in logs: they name its row and the reason.
+    For reports, and for answers that only their owner sees. Everywhere else a value may be somebody's true answer, and
+    errors end up in logs: they name its row and the reason only.
     """
     before = VALUES_SHOWN.set(shown or VALUES_SHOWN.get())
     try:
@@ -113,7 +119,7 @@ def showing_values(shown: bool = True) -> Iterator[None]:
 
 
 def named(value: object) -> str:
-    """The value behind the noun that stands for it, where it may be shown."""
+    """Return a blank and the value, to follow its noun in an error; "" where values must not be shown."""
     if not VALUES_SHOWN.get():
         return ""
     plain = value.item() if isinstance(value, np.generic) else value
@@ -121,18 +127,18 @@ def named(value: object) -> str:
 
 
 def the_value(value: object) -> str:
-    """"value 112", or "the value" where it must not be shown."""
+    """Return "value 112" to begin an error with, or "the value" where values must not be shown."""
     return f"{'value' if VALUES_SHOWN.get() else 'the value'}{named(value)}"
 
 
 def at_row(row: int | None) -> str:
-    """" in row 17", counted from 1; nothing for a single value."""
+    """Return " in row 17" for an error, counted from 1; "" where there are no rows (None)."""
     return "" if row is None else f" in row {row + 1:,}"
 
 
 def refuse(bad: NDArray[np.bool_], numbers: Floats, first_row: int, why: str) -> None:
-    """Name the row of the first bad value, where there are rows."""
+    """Raise an error for the first bad number, if there is one, that names its row and says ``why``."""
     if bad.any():
-        place = int(np.flatnonzero(bad)[0])
-        where = at_row(first_row + place if numbers.ndim else None)
-        raise ValueError(f"{the_value(numbers.flat[place])}{where} {why}")
+        row = int(np.flatnonzero(bad)[0])
+        where = at_row(first_row + row if numbers.ndim else None)
+        raise ValueError(f"{the_value(numbers.flat[row])}{where} {why}")

@@ -22,7 +22,7 @@ from sfumato.findings.comparison import (
 )
 from sfumato.findings.fakes import FAKES, FEWEST_DAYS, unusual_days
 from sfumato.findings.learned import show_itemsets, show_model
-from sfumato.guarantee.page import told_of
+from sfumato.guarantee.page import guarantee_list
 from sfumato.pages import Card, Html, Page, folded, table, tag
 from sfumato.pages.charts import Mark, day_bars, histogram, share_bars, within_bounds
 from sfumato.pages.html import paragraphs
@@ -289,7 +289,7 @@ def _show_promise(page: Page, plan: Plan, with_form: bool) -> None:
     words = str(total) if total else "Nothing was blurred, so nothing is protected."
     parts = total.parts if total else {}
     each_by_itself = [
-        folded(each.question or name, told_of(parts.get(name), say)) for name, each in plan.attributes.items()
+        folded(each.question or name, guarantee_list(parts.get(name), say)) for name, each in plan.attributes.items()
     ]
     page.add(tag("div", tag("blockquote", paragraphs(words)), *each_by_itself, lang=plan.language))
     said = f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person."

@@ -1,4 +1,4 @@
-"""Privacy breaches by example: a report and a property whose probability it moves too far (EGS03 §3).
+"""Find privacy breaches: a report and a property of the true value whose chance the report moves too far (EGS03 §3).
 
 An upward ρ1-to-ρ2 breach is a property Q and a report y with P[Q] ≤ ρ1 and P[Q|y] ≥ ρ2; a downward one is the
 upward breach of the opposite property, from 1 − ρ2 to 1 − ρ1.
@@ -15,13 +15,30 @@ from sfumato.domain import Categories, Cells, Floats
 from sfumato.prose import Voice, plain, voice
 
 SEARCHED_REPORTS = 600
-SEARCHED_VALUES = 250
+"""Reports among which a breach is looked for, evenly thinned. By judgement: 600 × 250 posteriors take milliseconds;
+with fewer the best example may be missed, while γ states the bound whatever is found."""
+SEARCHED_VALUES = 250  # groups of neighbouring true values that make up properties, by judgement for the same reason
 NOT_TOO_RARE = 1e-3
+"""How often a report that proves a property must occur to be the example, as a share of the commonest report. By
+judgement: a rarer one is a curiosity, and a commoner report that breaches says more."""
 
 
 @dataclass(frozen=True)
 class Breach:
-    """Whether a ρ1-to-ρ2 breach can happen, and if so one that does; true in a condition when it can."""
+    """The answer whether a ρ1-to-ρ2 breach can happen, with an example where one is found; true if it can.
+
+    ``rho1``, ``rho2``: the chances between which a breach moves a property. ``gamma``: the bound of the statement.
+    ``possible``: whether a breach can happen. The others describe the example, and are empty without one:
+    ``direction``: "up" if the report raises the chance of the property, "down" if it lowers it.
+    ``report``: the report; ``claim``: the property in words; ``prior``, ``posterior``: its chance before and after.
+    ``assumption``: what must be believed beforehand; or, without an example, the clear answers that permit a breach.
+    ``language``: of its sentence, "en", "de" or "fr".
+
+    >>> import sfumato as sf
+    >>> breach = sf.RandomizedResponse(sf.Categories(range(20)), gamma=99).guarantee().breach(0.05, 0.5)
+    >>> bool(breach), breach.direction, round(breach.prior, 2), round(breach.posterior, 2)
+    (True, 'up', 0.05, 0.84)
+    """
 
     rho1: float
     rho2: float
@@ -37,6 +54,7 @@ class Breach:
 
     @property
     def excluded(self) -> bool:
+        """Whether no breach can happen."""
         return not self.possible
 
     def __bool__(self) -> bool:
@@ -59,7 +77,7 @@ class Breach:
         return say(kind, report=say.shown(self.report), **parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; the report as it would be sent."""
+        """Return the answer as plain data, its sentence under "text"."""
         names = ["rho1", "rho2", "possible", "direction", "claim", "prior", "posterior", "assumption", "report"]
         return {**{name: plain(getattr(self, name)) for name in names}, "text": str(self)}
 
@@ -67,10 +85,13 @@ class Breach:
 def find_breach(
     law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float, language: str = "en"
 ) -> Breach | None:
-    """A breach under this prior: for each report the likeliest values are gathered up to the prior's limit.
+    """Find a breach under a prior belief; None where there is none.
 
-    A report that proves a property is shown if such reports are not too rare; else, of all reports that breach, the one
-    that occurs most often, so that the example is no curiosity.
+    For each report the property is made of the values that the report makes likelier, as many as the prior's limit
+    allows. A report that proves a property is the example if such reports are not too rare; else it is, of all reports
+    that breach, the one that occurs most often.
+
+    ``law``: P[report, true code]; ``prior``: the chances of the true codes; ``channel``: whose codes they are.
     """
     rows = np.flatnonzero(law @ prior > 0)
     if rows.size > SEARCHED_REPORTS:  # thinned evenly, ends included
@@ -81,40 +102,45 @@ def find_breach(
     inside = np.add.reduceat(law[rows] * prior, starts, axis=1)
     share = inside.sum(axis=1)
     for direction, limit, wanted in (("up", rho1, rho2), ("down", 1 - rho2, 1 - rho1)):
-        found = _commonest(inside / share[:, None], weight, share, limit, wanted)
-        if found is not None:
-            report, members = found
+        breach = _commonest(inside / share[:, None], weight, share, limit, wanted)
+        if breach is not None:
+            report, members = breach
             before, after = float(weight[members].sum()), float(inside[report, members].sum() / share[report])
             if direction == "down":
                 members, before, after = ~members, 1 - before, 1 - after
             label = channel.outputs.decode(np.array([rows[report]]))[0]
             claim = describe_property(channel.inputs, members[groups], voice(language))
-            found_here = (True, direction, label, claim, before, after)
-            return Breach(rho1, rho2, channel.gamma, *found_here, language=language)  # type: ignore[arg-type]
+            example = (True, direction, label, claim, before, after)
+            return Breach(rho1, rho2, channel.gamma, *example, language=language)  # type: ignore[arg-type]
     return None
 
 
 def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float, language: str = "en") -> Breach:
-    """The breach that a suitable prior makes possible: P[x1] = ρ1, P[x2] = 1 − ρ1 for the row's extreme values."""
+    """Return the breach under the prior that makes it worst: P[x1] = ρ1 and P[x2] = 1 − ρ1 for two true values.
+
+    They are the values under which the report with the largest ratio of chances is likeliest and least likely.
+    """
     high, low = law.max(axis=1), law.min(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(high > 0, high / low, 0.0)
     row = int(np.argmax(ratio))
     likely, unlikely = int(np.argmax(law[row])), int(np.argmin(law[row]))
     after = law[row, likely] * rho1 / (law[row, likely] * rho1 + law[row, unlikely] * (1 - rho1))
-    one, other = (channel.inputs.decode(np.array([code]))[0] for code in (likely, unlikely))
+    value, other = (channel.inputs.decode(np.array([code]))[0] for code in (likely, unlikely))
     label = channel.outputs.decode(np.array([row]))[0]
     say = voice(language)
-    words = say("claim.is", labels=say.shown(one))
-    assumption = say("breach.pair", one=say.shown(one), other=say.shown(other))
-    found = (True, "up", label, words, rho1, float(after), assumption)
-    return Breach(rho1, rho2, float(ratio[row]), *found, language)  # type: ignore[arg-type]
+    words = say("claim.is", labels=say.shown(value))
+    assumption = say("breach.pair", one=say.shown(value), other=say.shown(other))
+    example = (True, "up", label, words, rho1, float(after), assumption)
+    return Breach(rho1, rho2, float(ratio[row]), *example, language)  # type: ignore[arg-type]
 
 
 def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, wanted: float) -> tuple[int, Any] | None:
-    """(report, members) with prior at most ``limit`` and posterior at least ``wanted``, for the commonest such report.
+    """Return (report, the values of a property) of the commonest report that breaches; None if no report does.
 
-    The best set for a report takes values in the order of posterior/prior while the prior allows (Neyman–Pearson).
+    The property's prior is at most ``limit`` and its posterior at least ``wanted``. The best set for a report takes
+    values in the order of posterior/prior while the prior allows (Neyman–Pearson). ``posterior``: one row a report;
+    ``weight``: the prior of each group of values; ``share``: how often each report occurs.
     """
     gain = posterior / np.maximum(weight, 1e-300)
     order = np.argsort(-np.round(gain / gain.max(axis=1, keepdims=True), 9), axis=1, kind="stable")
@@ -131,7 +157,7 @@ def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, w
 
 
 def describe_property(space: Any, members: Any, say: Voice) -> str:
-    """A set of true codes in words: the answer is …, is at least …, lies between …."""
+    """Write a set of true codes in words: the answer is …, is at least …, lies between …."""
     codes = np.flatnonzero(members)
     if isinstance(space, Categories):
         labels = say.listed(map(say.shown, space.decode(codes[:5])), "or")
@@ -142,6 +168,7 @@ def describe_property(space: Any, members: Any, say: Voice) -> str:
 
 
 def _run(space: Any, first: int, last: int, say: Voice) -> str:
+    """Write a run of neighbouring codes of numbers in words, from the first one to the last."""
     lows, highs = (space.edges[:-1], space.edges[1:]) if isinstance(space, Cells) else (space.values, space.values)
     low, high = float(lows[first]), float(highs[last])
     kind = "claim.least" if last == space.size - 1 else "claim.most" if first == 0 else "claim.between"

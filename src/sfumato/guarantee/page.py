@@ -1,4 +1,4 @@
-"""The page for the people who are asked: question by question what is sent, what it can reveal, what is visible."""
+"""The page of a guarantee for the people who are asked: for each question what is sent and what that can reveal."""
 
 from __future__ import annotations
 
@@ -11,31 +11,35 @@ from sfumato.prose import Voice
 
 
 def page_of(headings: Mapping[str, str], total: CombinedGuarantee, tested: bool | None = None) -> Page:
-    """Show the guarantee question by question under the texts of the questions.
+    """Build the page of a guarantee, question by question.
 
-    ``tested``: whether the program that blurs was found to do what is stated; None: it was not looked at.
+    ``headings``: the text of each question by its name. ``tested``: whether an audit found the program that blurs to do
+    what is stated; None: there was none.
     """
     say = total.voice
     page = Page(say("page.title"), language=total.language)
     if tested is not None:
         page.note(say("page.good" if tested else "page.bad"), good=tested)
     for name, heading in headings.items():
-        page.section(heading).add(told_of(total.parts.get(name), say))
+        page.section(heading).add(guarantee_list(total.parts.get(name), say))
     page.section(say("page.together"))
     return page.items(_held_together(str(total)).splitlines())
 
 
-def told_of(part: Any, say: Voice) -> Html:
-    """What is sent of one question, what it can reveal at worst and what is visible besides; None: sent as it is."""
-    told = {
+def guarantee_list(part: Any, say: Voice) -> Html:
+    """Write the guarantee of one question as a list of what is sent, what it can reveal, and what else is visible.
+
+    ``part``: the question's guarantee; None: its answer is sent as it is.
+    """
+    sentences = {
         "page.sent": part.sent if part else say("sent.clear"),
         "page.worst": part.worst if part else say("worst.clear"),
         "page.visible": part.besides if part else say("visible.clear"),
     }
-    lines = [(tag("dt", say(head)), tag("dd", _held_together(sentence))) for head, sentence in told.items()]
+    lines = [(tag("dt", say(head)), tag("dd", _held_together(sentence))) for head, sentence in sentences.items()]
     return tag("dl", *(part for line in lines for part in line), class_="told")
 
 
 def _held_together(text: str) -> str:
-    """No line ends between a number and its %."""
+    """Return a text whose lines cannot break between a number and its %."""
     return text.replace(" %", "\u00a0%")

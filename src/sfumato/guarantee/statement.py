@@ -1,9 +1,9 @@
-"""What one report can reveal, under every notion of privacy that we know, in words and numbers.
+"""The statement of what one report of a channel can reveal, under several notions of privacy, in words and numbers.
 
 All of it follows from the channel's table P[reported, true] and, where a notion needs one, from a prior belief:
 
 - γ, the largest ratio within a row, and ε = ln γ (EGS03 §4; on a finite domain, local differential privacy);
-- the width of the noise alone (AS00 §2), and the credible width: what a report leaves open, given the prior;
+- the width of the noise alone (AS00 §2), and the credible width of the true value, given the prior and the report;
 - entropy privacy Π(A|B) = 2^h(A|B) and its loss 1 − 2^−I(A;B) (LKT08 §3);
 - mutual, worst-case and inverse worst-case information (EGS03 §7), and the posterior of any property;
 - ρ1-to-ρ2 breaches, excluded by γ or shown by example (EGS03 §3).
@@ -28,13 +28,15 @@ from sfumato.guarantee.breach import Breach, adversarial_breach, find_breach
 from sfumato.guarantee.total import CombinedGuarantee, repeated
 from sfumato.prose import Voice, finite, voice
 
-LARGEST_LAW = 100_000_000
+LARGEST_LAW = 100_000_000  # entries of a table that is measured: the law that may be held, channels' ``MOST_ENTRIES``
 MEASURED_ROWS = 600
-CONFIDENCES = (0.5, 0.95, 0.999)
+"""Reports, or true values, over which widths are averaged, evenly thinned. By judgement: widths change slowly along the
+grid, and more of them only take longer."""
+CONFIDENCES = (0.5, 0.95, 0.999)  # of the widths in ``to_dict``: those of AS00's Table 1
 
 
 class Describable(Protocol):
-    """What a guarantee reads of a channel."""
+    """What a guarantee reads of a channel, so that this folder need not import channels."""
 
     domain: Any
 
@@ -55,9 +57,20 @@ class Describable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Guarantee(Amplification):
-    """The privacy of one report of one channel; ``str()`` is prose, ``to_dict()`` is for machines.
+    """The statement of what one report of a channel can reveal; ``str()`` is prose, ``to_dict()`` is for machines.
 
+    ``channel.guarantee()`` makes it. Its parameters:
+    ``gamma``: the bound γ, ∞ where there is none. ``description``: what happens to the answer, in words.
+    ``notes``: further sentences, printed at the end.
+    ``channel``: what tables are read from; None: they are too large, and only γ is stated.
+    ``prior``: the chances of the channel's true codes beforehand.
     ``visible``: what the collector sees besides the report ("missing": whether there is an answer, "level", "size").
+    ``language``: of its sentences, "en", "de" or "fr".
+
+    >>> import sfumato as sf
+    >>> stated = sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=3).guarantee()
+    >>> stated.gamma, round(stated.epsilon, 3), round(stated.mutual_information, 3)
+    (3.0, 1.099, 0.189)
     """
 
     gamma: float
@@ -70,16 +83,26 @@ class Guarantee(Amplification):
 
     @classmethod
     def of_channel(cls, channel: Describable, prior: Any = None, language: str = "en") -> Guarantee:
-        """The guarantee of a channel whose law fits in memory."""
-        measured, told = channel.for_measuring(), channel.describe(voice(language))
+        """Return the statement for a channel whose law fits in memory.
+
+        ``prior``: as ``read_prior`` takes it. ``language``: of its sentences, "en", "de" or "fr".
+        """
+        measured, description = channel.for_measuring(), channel.describe(voice(language))
         belief = read_prior(measured, prior)
-        return cls(channel.gamma, told, (), measured, belief, channel.visible, language)
+        return cls(channel.gamma, description, (), measured, belief, channel.visible, language)
 
     # --- widths -------------------------------------------------------------------------------------------------
 
     def interval(self, confidence: float = 0.95) -> float | None:
-        """AS00's width, of the noise alone: the length of the smallest set of reports that has this probability, given
-        the true value; of value classes the share of their width. None for categories. See ``credible_width``."""
+        """Return the interval width of AS00: how far the noise alone spreads reports, in units of the domain.
+
+        It is the length of the smallest set of reports that has chance ``confidence`` given the true value; for value
+        classes that share of their width. None for categories. ``credible_width`` counts the prior too.
+
+        >>> import sfumato as sf
+        >>> round(sf.Gaussian(sf.Interval(20, 80), scale=10).guarantee().interval(0.95), 1)
+        39.2
+        """
         check_probability("confidence", confidence)
         channel = self._needs_law("interval")
         if not isinstance(channel.domain, Interval):
@@ -92,11 +115,11 @@ class Guarantee(Amplification):
         return float(np.average(widths, weights=self._prior[columns]))
 
     def credible_width(self, confidence: float = 0.95) -> float | None:
-        """What a usual report leaves open: the length of the shortest set of values that holds this probability once
-        the report is known, on average over reports. None for categories.
+        """Return how closely a report places the true value, in units of the domain, on average over reports.
 
-        It counts the prior and the ends of the domain, so it never passes the width of the domain. An unusual report
-        can tell more: see ``breach``.
+        It is the length of the shortest set of values that has chance ``confidence`` once the report is known; None for
+        categories. It counts the prior and the ends of the domain, so it never passes the width of the domain. A rare
+        report can place the value more closely: see ``breach``.
         """
         check_probability("confidence", confidence)
         channel = self._needs_law("credible width")
@@ -121,7 +144,7 @@ class Guarantee(Amplification):
 
     @cached_property
     def prior_privacy(self) -> float:
-        """Π(A) = 2^h(A) of the prior: the width of the uniform distribution that is as uncertain."""
+        """The uncertainty before a report, Π(A) = 2^h(A): the width of the uniform distribution with that entropy."""
         channel = self._needs_law("entropy privacy")
         p = self._prior[self._prior > 0]
         continuous = isinstance(channel.inputs, Grid) and not channel.inputs.integer
@@ -130,17 +153,17 @@ class Guarantee(Amplification):
 
     @property
     def entropy_privacy(self) -> float:
-        """Π(A|B) = 2^h(A|B): what is left of the uncertainty, on average, once the report is known."""
+        """The uncertainty once the report is known, on average: Π(A|B) = 2^h(A|B), in units of the domain."""
         return float(self.prior_privacy * 2.0**-self.mutual_information)
 
     @property
     def privacy_loss(self) -> float:
-        """1 − Π(A|B)/Π(A) = 1 − 2^−I(A;B)."""
+        """The share of the uncertainty that a report removes, on average: 1 − Π(A|B)/Π(A) = 1 − 2^−I(A;B)."""
         return float(1 - 2.0**-self.mutual_information)
 
     @cached_property
     def mutual_information(self) -> float:
-        """I(A;B) in bits."""
+        """I(A;B), the information about the true value in a report, in bits, on average."""
         reports = self._law @ self._prior
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self._law > 0, np.log2(self._law / reports[:, None]), 0.0)
@@ -148,17 +171,20 @@ class Guarantee(Amplification):
 
     @cached_property
     def worst_case_information(self) -> float:
-        """``information(log2)``, in bits."""
+        """The worst-case information of a report, in bits: ``information(log2)``."""
         return self.information()
 
     @cached_property
     def inverse_worst_case_information(self) -> float:
-        """``information(log2, inverse=True)``, in bits; ∞ if a report rules a possible value out."""
+        """The inverse worst-case information, ``information(log2, inverse=True)``; ∞ if a report rules a value out."""
         return self.information(inverse=True)
 
     def information(self, f: Callable[[Any], Any] = np.log2, *, inverse: bool = False) -> float:
-        """Worst-case information I_w = max_y Σ_x P[x|y]·f(P[x|y]/P[x]), for any f with x·f(x) convex (EGS03 §7); with
-        ``inverse`` max_y Σ_x P[x]·f(P[x]/P[x|y])."""
+        """Return the worst-case information of a report (EGS03 §7): I_w = max_y Σ_x P[x|y]·f(P[x|y]/P[x]).
+
+        ``f``: how information is measured: a function with x·f(x) convex; log2 gives bits. ``inverse``: True: the
+        inverse, max_y Σ_x P[x]·f(P[x]/P[x|y]); ∞ if a report rules a possible value out.
+        """
         check_convex(f)
         possible = self._prior > 0
         before, after = self._prior[possible], self._posterior[:, possible]
@@ -169,15 +195,21 @@ class Guarantee(Amplification):
         return float(_expected(f, np.broadcast_to(before, after.shape), after).max())
 
     def excludes_by_information(self, rho1: float, rho2: float, f: Callable[[Any], Any] = np.log2) -> bool:
-        """Whether information rules a ρ1-to-ρ2 breach out under this prior (EGS03, Statements 6 and 7): an upward one
-        implies I_w ≥ B, a downward one the same of the inverse. Neither implies ``excludes``, nor the other way."""
+        """Return whether the worst-case information excludes a ρ1-to-ρ2 breach under this guarantee's prior.
+
+        An upward breach implies I_w ≥ B, a downward one that the inverse is at least B, with B the
+        ``breach_information(rho1, rho2, f)`` (EGS03, Statements 6 and 7). It can exclude what γ permits, and γ what it
+        permits.
+        """
         bound = breach_information(rho1, rho2, f)
         below = bound - 1e-9 * (1 + abs(bound))  # equality up to rounding excludes nothing
         return self.information(f) < below and self.information(f, inverse=True) < below
 
     def posterior(self, report: Any, property: Any, prior: Any = None) -> float:
-        """P[Q | report], for a property Q of the true value: a function from value to bool, a value, a collection of
-        values, or (low, high) of numbers, ends included. ``prior``: another belief than this guarantee's.
+        """Return the chance that the true value has a property once the report is known, P[Q | report].
+
+        ``report``: as it is sent. ``property``: a function from value to bool, a value, a collection of values, or
+        (low, high) of numbers, ends included. ``prior``: another belief than this guarantee's.
 
         >>> import sfumato as sf
         >>> kept = sf.RandomizedResponse(sf.Categories(range(1001)), keep=0.2).guarantee([0.01] + [0.00099] * 1000)
@@ -192,22 +224,22 @@ class Guarantee(Amplification):
         return float(joint[members_of(channel, property)].sum() / joint.sum())
 
     def _example(self, rho1: float, rho2: float) -> Breach | None:
-        """Sought under this guarantee's prior first, then under a prior made to break it."""
+        """Find a breach under this guarantee's prior, or else under the prior that makes it worst."""
         if self.channel is None or not self.measurable:
             return None
-        found = find_breach(self._law, self._prior, self.channel, rho1, rho2, self.language)
-        return found or adversarial_breach(self._law, self.channel, rho1, rho2, self.language)
+        breach = find_breach(self._law, self._prior, self.channel, rho1, rho2, self.language)
+        return breach or adversarial_breach(self._law, self.channel, rho1, rho2, self.language)
 
     # --- words --------------------------------------------------------------------------------------------------
 
     @property
     def sent(self) -> str:
-        """One sentence: what leaves the device."""
+        """What leaves the device, in one sentence."""
         return self.voice("sent", how=self.description)
 
     @property
     def usual(self) -> str:
-        """One sentence: how closely a usual report places a number; empty for categories."""
+        """How closely a report places a number on average, in one sentence; "" for categories."""
         if self.channel is None or not self.measurable or not isinstance(self.channel.domain, Interval):
             return ""
         width, say = self.credible_width() or 0.0, self.voice
@@ -216,30 +248,31 @@ class Guarantee(Amplification):
 
     @property
     def worst(self) -> str:
-        """One sentence: what a report can reveal at worst."""
+        """What a report can reveal at worst, in one sentence."""
         if math.isfinite(self.gamma):
             return self.voice("worst.bound", **self.bound())
         return self.voice("worst.none", example=self.breach(0.05, 0.5))
 
     @property
     def besides(self) -> str:
-        """One sentence: what else the collector sees of this answer."""
+        """What else the collector sees of this answer, in one sentence."""
         if not self.visible:
             return self.voice("visible.nothing")
         return self.voice("visible", what=self.voice.listed(self.voice(f"visible.{kind}") for kind in self.visible))
 
     def __str__(self) -> str:
-        told = [self.sent, self.usual, self.worst, *self._for_experts(), self.besides, *self.notes]
-        return "\n".join(sentence for sentence in told if sentence)
+        sentences = [self.sent, self.usual, self.worst, *self._for_experts(), self.besides, *self.notes]
+        return "\n".join(sentence for sentence in sentences if sentence)
 
     def _for_experts(self) -> list[str]:
+        """Return the sentences with γ and ε; where there is no bound, the one that names a channel with a bound."""
         if math.isfinite(self.gamma):
             return [self.voice("worst.odds", **self.bound()), self.voice("worst.other")]
         bounded = "RandomizedResponse" if self.channel and isinstance(self.channel.domain, Categories) else "SquareWave"
         return [self.voice("worst.remedy", channel=bounded)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number, with None for infinite or not applicable."""
+        """Return every number and sentence as plain data, with None for infinite or not applicable."""
         numbers = {"description": self.description, **self.numbers(), "notes": list(self.notes)}
         numbers |= {"visible": list(self.visible), "sent": self.sent, "worst": self.worst, "besides": self.besides}
         if not self.measurable:
@@ -255,23 +288,25 @@ class Guarantee(Amplification):
     # --- composition --------------------------------------------------------------------------------------------
 
     def repeated(self, times: int) -> CombinedGuarantee:
-        """Several independent reports of the same answer: γ is raised to their number."""
+        """Return the statement for ``times`` independent reports of the same answer: γ to the power ``times``."""
         return repeated(self, times)
 
     # --- tables -------------------------------------------------------------------------------------------------
 
     @property
     def measurable(self) -> bool:
-        """Whether the channel's table can be written down, as all but γ needs."""
+        """Whether the channel's table can be written down, which every number but γ and ε needs."""
         return self.channel is not None and self.channel.inputs.size * self.channel.outputs.size <= LARGEST_LAW
 
     def _needs_law(self, what: str) -> Describable:
+        """Return the channel whose table is measured; without one an error says that ``what`` needs it."""
         if self.channel is None:
             raise ValueError(f"{what} needs the channel's whole table, which is too large here; γ is exact")
         return self.channel
 
     @cached_property
     def _law(self) -> Floats:
+        """The table P[reported, true]; an error where it is too large."""
         channel = self._needs_law("this measure")
         if not self.measurable:
             raise ValueError(
@@ -282,12 +317,13 @@ class Guarantee(Amplification):
 
     @property
     def _prior(self) -> Floats:
+        """The chances of the true codes beforehand."""
         assert self.prior is not None
         return self.prior
 
     @property
     def _posterior(self) -> Floats:
-        """P[true | reported], one row per report that can occur."""
+        """The chances of the true codes once a report is known, P[true | reported]: one row a report that can occur."""
         joint = self._law * self._prior
         reports = joint.sum(axis=1)
         seen = reports > 0
@@ -295,7 +331,11 @@ class Guarantee(Amplification):
 
 
 def read_prior(channel: Describable, prior: Any) -> Floats:
-    """A belief over the true codes; flat without one."""
+    """Return a belief as chances of the channel's true codes; None: all the same.
+
+    ``prior``: probabilities over equal intervals of the domain or over the categories, a mapping from category to
+    probability, or an Estimate.
+    """
     size, edges = channel.inputs.size, getattr(prior, "edges", None)
     if prior is None:
         return np.full(size, 1 / size)
@@ -320,7 +360,7 @@ def read_prior(channel: Describable, prior: Any) -> Floats:
 
 
 def members_of(channel: Describable, property: Any) -> Any:
-    """Which true codes have a property; see ``Guarantee.posterior``."""
+    """Return which true codes have a property, in the forms that ``Guarantee.posterior`` takes, as a mask or codes."""
     values = channel.inputs.decode(np.arange(channel.inputs.size))
     if callable(property):
         return np.array([bool(property(value)) for value in values.tolist()])
@@ -334,7 +374,7 @@ def members_of(channel: Describable, property: Any) -> Any:
 
 
 def _expected(f: Callable[[Any], Any], above: Floats, below: Floats) -> Floats:
-    """Σ above·f(above/below) over each row, with 0·f(0) = 0."""
+    """Return Σ above·f(above/below) over each row, with 0·f(0) = 0."""
     positive = above > 0
     ratio = np.where(positive, above, 1.0) / np.where(positive, below, 1.0)
     try:
@@ -345,16 +385,19 @@ def _expected(f: Callable[[Any], Any], above: Floats, below: Floats) -> Floats:
 
 
 def _some(size: int) -> Any:
-    """At most so many places, evenly spread, ends included."""
+    """Return at most 600 indices below ``size``, evenly spread, ends included."""
     return np.unique(np.linspace(0, size - 1, MEASURED_ROWS).astype(int))
 
 
 def smallest_sets(beliefs: Floats, lengths: Floats | float, confidence: float) -> Floats:
-    """For each belief the length of the smallest set with the wanted probability: values in the order of their density,
-    the last one in part. ``lengths``: what each value stands for."""
+    """Return for each row of probabilities the length of the smallest set that has chance ``confidence``.
+
+    The set takes values in the order of their density, the last one in part. ``lengths``: the length that each value
+    stands for.
+    """
     lengths = np.broadcast_to(lengths, beliefs.shape[1:])
     density = beliefs / np.maximum(lengths, 1e-300)
     order = np.argsort(-density, axis=1, kind="stable")
-    held = np.take_along_axis(beliefs, order, axis=1)
-    missing = np.clip(confidence - (np.cumsum(held, axis=1) - held), 0.0, held)
-    return np.asarray((missing / np.maximum(held, 1e-300) * lengths[order]).sum(axis=1))
+    chances = np.take_along_axis(beliefs, order, axis=1)
+    taken = np.clip(confidence - (np.cumsum(chances, axis=1) - chances), 0.0, chances)
+    return np.asarray((taken / np.maximum(chances, 1e-300) * lengths[order]).sum(axis=1))

@@ -1,8 +1,8 @@
-"""Several statements together: everything of one person that leaves the device.
+"""The statement of what all that one person sends can reveal together: reports, clear answers, levels, sizes.
 
-γ of independent reports multiplies, whatever the answers have to do with each other. It counts from what is already
-known to whoever sees the rest: the answers in the clear, which questions were answered, levels, sizes of baskets. What
-the clear answers tell about the blurred ones is measured where true records are given, and left open where not.
+γ of independent reports multiplies, whatever the answers have to do with each other. It counts from what the collector
+sees anyway: the answers in the clear, which questions were answered, levels, sizes of baskets. What the clear answers
+reveal about the blurred ones is measured where true records are given, and left open where not.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from sfumato.guarantee.breach import Breach, find_breach
 if TYPE_CHECKING:
     from sfumato.guarantee.statement import Guarantee
 
-VISIBLE = ("missing", "level", "size")
-USUAL_BREACH = (0.05, 0.5)
+VISIBLE = ("missing", "level", "size")  # what a collector may see besides a report, in the order of the sentences
+USUAL_BREACH = (0.05, 0.5)  # the (ρ1, ρ2) of the sentences about clear answers: the pair of EGS03's examples
 
 
 @dataclass(frozen=True, eq=False)
-class Tells:
-    """What the clear answers alone tell about a blurred one, counted in true records: ``counts[clear answer, cell]``.
+class ClearAnswerCounts:
+    """Counts of true records that show what the clear answers alone reveal about one blurred answer.
 
+    ``name``: the blurred question. ``counts``: the number of records [clear answers, cell of the blurred answer].
     ``inputs``: the blurred answer's categories, or cells of its numbers; ``outputs``: the clear answers that occur.
     """
 
@@ -40,37 +41,48 @@ class Tells:
 
     @property
     def gamma(self) -> float:
-        """The largest ratio of P[clear | x] over x; infinite where some x rules a clear answer out."""
+        """The largest ratio of P[clear answers | x] over blurred answers x; ∞ where some x rules clear answers out."""
         law = self._law[:, self.counts.sum(axis=0) > 0]
         most, least = law.max(axis=1), law.min(axis=1)
         return math.inf if (least <= 0).any() else float((most / least).max())
 
     @property
     def _law(self) -> Floats:
+        """P[clear answers | blurred answer], one column a cell."""
         return np.asarray(self.counts / np.maximum(self.counts.sum(axis=0), 1.0))
 
     def breach(self, rho1: float, rho2: float, language: str) -> Breach | None:
-        """One that the clear answers alone make, where there is one."""
+        """Find a ρ1-to-ρ2 breach that the clear answers alone make; None where there is none."""
         return find_breach(self._law, self.counts.sum(axis=0) / self.counts.sum(), self, rho1, rho2, language)
 
 
 @dataclass(frozen=True, eq=False)
 class CombinedGuarantee(Amplification):
-    """All that one person sends; γ is that of the blurred answers, given everything that is not blurred.
+    """The statement of what all that one person sends can reveal together; its γ is that of all blurred answers.
 
-    ``clear``: what is sent as it is; ``tells``: what that gives away, None where nobody knows. ``participation``: these
-    are all reports to one collector, so that taking part is told too. ``drawn``: parts of which a person answers
-    ``each``, whichever the device draws: γ is that of the largest.
+    γ counts from everything that is not blurred. ``plan.guarantee()`` makes the statement. Its parameters:
+    ``parts``: the statement of each blurred answer by its name. ``notes``: further sentences, printed at the end.
+    ``clear``: the names of the answers that are sent as they are.
+    ``clear_counts``: what the clear answers reveal about blurred ones, in true records; None: it is not known.
+    ``participation``: whether these are all reports to one collector, which then sees that somebody takes part.
+    ``drawn``: the names of parts of which a person answers ``drawn_count``, whichever the device draws: of these the
+    largest γ count. ``language``: of its sentences, "en", "de" or "fr".
+
+    >>> import sfumato as sf
+    >>> yes_no = sf.Categories(["yes", "no"])
+    >>> parts = {name: sf.RandomizedResponse(yes_no, gamma=3).guarantee() for name in ("smokes", "drinks")}
+    >>> sf.CombinedGuarantee(parts).gamma
+    9.0
     """
 
     parts: Mapping[str, Guarantee | CombinedGuarantee]
     notes: tuple[str, ...] = ()
     clear: tuple[str, ...] = ()
-    tells: tuple[Tells, ...] | None = None
+    clear_counts: tuple[ClearAnswerCounts, ...] | None = None
     participation: bool = False
     language: str = "en"
     drawn: tuple[str, ...] = ()
-    each: int | None = None
+    drawn_count: int | None = None
 
     def __post_init__(self) -> None:
         if not self.parts:
@@ -78,55 +90,68 @@ class CombinedGuarantee(Amplification):
 
     @cached_property
     def gamma(self) -> float:  # type: ignore[override]
+        """The product of the γ of all answers that a person gives, rounded up; of drawn questions the largest count."""
         drawn = sorted((self.parts[name].gamma for name in self.drawn), reverse=True)
         always = [part.gamma for name, part in self.parts.items() if name not in self.drawn]
-        return product_of([*always, *drawn[: self.each]])
+        return product_of([*always, *drawn[: self.drawn_count]])
 
     @property
     def _answers(self) -> int:
         """How many blurred answers a person gives."""
-        return len(self.parts) - len(self.drawn) + min(self.each or 0, len(self.drawn))
+        return len(self.parts) - len(self.drawn) + min(self.drawn_count or 0, len(self.drawn))
 
     def interval(self, confidence: float = 0.95) -> dict[str, Any]:
-        """AS00's widths of the parts, each on its own; correlated answers can be placed more closely."""
+        """Return the interval width of every answer by itself at a confidence, as ``Guarantee.interval`` does.
+
+        All reports together can place answers more closely that go with each other.
+        """
         return {name: part.interval(confidence) for name, part in self.parts.items()}
 
     def credible_width(self, confidence: float = 0.95) -> dict[str, Any]:
-        """What usual reports leave open, each on its own; correlated answers can be placed more closely."""
+        """Return the credible width of every answer by itself at a confidence, as ``Guarantee.credible_width`` does.
+
+        All reports together can place answers more closely that go with each other.
+        """
         return {name: part.credible_width(confidence) for name, part in self.parts.items()}
 
     def excludes(self, rho1: float, rho2: float) -> bool:
-        """As for one report; with clear answers only where it is known what they tell, and that it is little."""
+        """Return whether all that is sent excludes a ρ1-to-ρ2 breach (``rho1``, ``rho2``), up or down.
+
+        With clear answers only if it is known what they reveal: then the γ of the clear answers counts too.
+        """
         if not self.clear:
             return super().excludes(rho1, rho2)
-        if self.tells is None:
+        if self.clear_counts is None:
             return False
-        return excluded_by(product_of([self.gamma, max(each.gamma for each in self.tells)]), rho1, rho2)
+        return excluded_by(product_of([self.gamma, max(one.gamma for one in self.clear_counts)]), rho1, rho2)
 
     def _example(self, rho1: float, rho2: float) -> Breach | None:
-        """That of what the clear answers tell, or of a single part; else that the clear answers permit it."""
-        parts = (part.breach(rho1, rho2) for part in self.parts.values())
-        told = (each.breach(rho1, rho2, self.language) for each in self.tells or ())
-        shown = next(filter(None, (*told, *parts)), None)
+        """Find a breach by the clear answers or by a single report; else say that clear answers permit one.
+
+        None where nothing is sent in the clear and no report shows one.
+        """
+        by_reports = (part.breach(rho1, rho2) for part in self.parts.values())
+        by_clear = (one.breach(rho1, rho2, self.language) for one in self.clear_counts or ())
+        shown = next(filter(None, (*by_clear, *by_reports)), None)
         if shown or not self.clear:
             return shown
         names = self.voice.listed(self.clear)
         return Breach(rho1, rho2, self.gamma, possible=True, assumption=names, language=self.language)
 
     def repeated(self, times: int) -> CombinedGuarantee:
-        """All of it asked several times, with fresh noise each time."""
+        """Return the statement for all of it asked ``times`` times, with fresh noise each time."""
         return repeated(self, times)
 
     # --- words --------------------------------------------------------------------------------------------------
 
     @property
     def sent(self) -> str:
-        """What leaves the device, for numbers that are blurred together."""
+        """What leaves the device, in one sentence, for numbers that are blurred together."""
         return self.voice("sent", how=self.voice("how.together", names=self.voice.listed(self.parts)))
 
     @property
     def worst(self) -> str:
-        """What all reports can reveal at worst."""
+        """What all reports can reveal at worst, in one sentence."""
         say = self.voice
         if math.isfinite(self.gamma):
             kind = "total.bound.clear" if self.clear else "total.bound"
@@ -136,33 +161,35 @@ class CombinedGuarantee(Amplification):
 
     @property
     def visible(self) -> tuple[str, ...]:
-        """What the collector sees besides, of any part."""
+        """What the collector sees of any part besides its report: "missing", "level", "size"."""
         return tuple(kind for kind in VISIBLE if any(kind in part.visible for part in self.parts.values()))
 
     @property
     def besides(self) -> str:
+        """What the collector sees without any noise, one sentence a line."""
         return "\n".join(self._besides())
 
     def _besides(self) -> Iterator[str]:
-        """Everything that no noise covers."""
+        """Yield the sentences on what the collector sees without noise: clear answers, levels, sizes, taking part."""
         say = self.voice
         if self.clear:
             yield say("total.clear", names=say.listed(self.clear))
-        for each in self.tells or ():
-            found = each.breach(*USUAL_BREACH, self.language)
-            if found is not None and found.prior is not None and found.posterior is not None:
-                moved = {"before": say.percent(found.prior, 2), "after": say.percent(found.posterior, 2)}
-                shown = {"clear": say.listed(self.clear), "value": found.report, "claim": found.claim}
-                yield say("total.tells", name=each.name, **shown, **moved)
+        for one in self.clear_counts or ():
+            breach = one.breach(*USUAL_BREACH, self.language)
+            if breach is not None and breach.prior is not None and breach.posterior is not None:
+                moved = {"before": say.percent(breach.prior, 2), "after": say.percent(breach.posterior, 2)}
+                shown = {"clear": say.listed(self.clear), "value": breach.report, "claim": breach.claim}
+                yield say("total.tells", name=one.name, **shown, **moved)
         if self.drawn:
-            yield say("total.drawn", each=self.each, count=len(self.drawn), names=say.listed(self.drawn))
+            yield say("total.drawn", each=self.drawn_count, count=len(self.drawn), names=say.listed(self.drawn))
         for kind in self.visible:
             names = [name for name, part in self.parts.items() if kind in part.visible]
             yield say(f"total.{kind}", names=say.listed(names))
         if self.participation:
             yield say("total.participation")
 
-    def _told(self) -> Iterator[str]:
+    def _sentences(self) -> Iterator[str]:
+        """Yield all sentences of the statement, in their order."""
         say = self.voice
         yield self.worst
         if self.clear:
@@ -182,18 +209,18 @@ class CombinedGuarantee(Amplification):
             yield say("total.part", name=say.listed(names), note=note)
 
     def __str__(self) -> str:
-        return "\n".join(self._told())
+        return "\n".join(self._sentences())
 
     def to_dict(self) -> dict[str, Any]:
-        """Every number and sentence; ``conditional``: γ counts from what the clear answers tell."""
+        """Return every number and sentence as plain data; "conditional": whether γ counts from the clear answers."""
         parts = {name: part.to_dict() for name, part in self.parts.items()}
         head = {**self.numbers(), "conditional": bool(self.clear), "clear": list(self.clear)}
         return {**head, "notes": list(self.notes), "words": str(self), "parts": parts}
 
 
-def repeated(one: Guarantee | CombinedGuarantee, times: int) -> CombinedGuarantee:
-    """The same asked several times with fresh noise."""
+def repeated(once: Guarantee | CombinedGuarantee, times: int) -> CombinedGuarantee:
+    """Return the statement for the questions of ``once``, asked ``times`` times with fresh noise each time."""
     if times < 1:
         raise ValueError(f"times={times} is not a count of reports; give 1 or more")
-    notes = (one.voice("again.proves"),) if times > 1 else ()
-    return CombinedGuarantee({f"{place + 1}": one for place in range(times)}, notes, language=one.language)
+    notes = (once.voice("again.proves"),) if times > 1 else ()
+    return CombinedGuarantee({f"{time + 1}": once for time in range(times)}, notes, language=once.language)

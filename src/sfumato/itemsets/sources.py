@@ -25,7 +25,7 @@ from sfumato.channels.baskets.arrow import labels_of, lengths_of
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Items, sorted_labels
 from sfumato.itemsets.supports import CleanBaskets, ColumnBitmaps, Counts, Group, Holder
-from sfumato.tables import LEVEL_SUFFIX, Batch
+from sfumato.tables import LEVEL_SUFFIX, RowBatch
 
 BASKET = "basket"  # the name of a question of baskets that has no other
 SIZE = "size"  # the column, or the end of its name, of the disclosed size
@@ -64,7 +64,7 @@ class BasketColumns(Protocol):
     def sizes(self) -> list[tuple[int, ...]]:
         """The basket sizes by which each group of people is counted."""
 
-    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps | CleanBaskets]]:
+    def parts(self, batch: RowBatch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps | CleanBaskets]]:
         """Yield (number of a group, baskets of it) in parts, with the chosen items alone (None: all)."""
 
 
@@ -84,14 +84,14 @@ class CleanColumn:
     def sizes(self) -> list[tuple[int, ...]]:
         return [(self.largest,)]
 
-    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, CleanBaskets]]:
+    def parts(self, batch: RowBatch, chosen: Codes | None) -> Iterator[tuple[int, CleanBaskets]]:
         baskets = clean_baskets(batch, self.name, self.items)
         baskets = baskets if chosen is None else baskets.holding(chosen)
         for rows in _slices(len(baskets), baskets.items.size):
             yield 0, CleanBaskets(baskets[rows])
 
 
-def clean_baskets(batch: Batch, name: str, items: Items | None = None) -> Baskets:
+def clean_baskets(batch: RowBatch, name: str, items: Items | None = None) -> Baskets:
     """Read clean baskets from a column of lists; ``items``: all items there are (None: those that occur)."""
     with naming_places(batch):
         return Baskets.read(batch.table.column(name), items)
@@ -128,17 +128,17 @@ class ReportColumns:
     def sizes(self) -> list[tuple[int, ...]]:
         return [design.sizes for design in self.designs]
 
-    def parts(self, batch: Batch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
+    def parts(self, batch: RowBatch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps]]:
         width = self.items.size if chosen is None else chosen.size
         for group, (reports, design) in enumerate(zip(self.reports(batch), self.designs, strict=True)):
             for rows in _slices(len(reports), width):
                 yield group, ColumnBitmaps.of_reports(reports[rows], design, design.sizes, chosen)
 
-    def reports(self, batch: Batch) -> list[BasketReports]:
+    def reports(self, batch: RowBatch) -> list[BasketReports]:
         """Return the reports of each level; a row without a size is no report."""
         present = np.asarray(batch.table.column(self.size).is_valid())
         if not present.all():
-            batch = Batch(batch.places[present], batch.table.filter(present))
+            batch = RowBatch(batch.places[present], batch.table.filter(present))
         sizes, shown = batch.table.column(self.size), batch.table.column(self.shown)
         with naming_places(batch):
             if self.form == LIST:
@@ -182,7 +182,7 @@ def _slices(rows: int, items: int) -> Iterator[slice]:
 
 
 @contextmanager
-def naming_places(batch: Batch) -> Iterator[None]:
+def naming_places(batch: RowBatch) -> Iterator[None]:
     """Make errors that name a basket by its row in the batch name it by its row in the whole table."""
     try:
         yield
@@ -207,7 +207,7 @@ class CountItemsets:
     def __str__(self) -> str:
         return f"{len(self.itemsets):,} itemsets"
 
-    def __call__(self, batches: Iterator[Batch]) -> list[Counts]:
+    def __call__(self, batches: Iterator[RowBatch]) -> list[Counts]:
         items, itemsets = np.unique(self.itemsets), self.itemsets
         chosen = items if items.size < FEW * self.read.items.size else None
         if chosen is not None:
@@ -225,7 +225,7 @@ class CountLabels:
 
     name: str
 
-    def __call__(self, batches: Iterator[Batch]) -> tuple[Counter[Any], int, int]:
+    def __call__(self, batches: Iterator[RowBatch]) -> tuple[Counter[Any], int, int]:
         people_with, people, largest = Counter[Any](), 0, 0
         for batch in batches:
             people += batch.table.num_rows

@@ -70,13 +70,13 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
         raise ValueError(f"min_share = {min_share!r} is no share of the people; give a number from 0 to 1")
     if not isinstance(breadth, (int, np.integer)) or breadth < 1:
         raise ValueError(f"breadth = {breadth!r} follows no beginning; give a whole number from 1, 300 is usual")
-    people = _tallied(reports, words) if isinstance(reports, Mapping) else words.counted(reports)
+    people = _tallied(reports, words) if isinstance(reports, Mapping) else words.count(reports)
     if not all(beginning.any() for beginning in people):
         raise ValueError("there are too few reports; words need some of every length, and thousands to stand out")
     buckets, rows, kept_beginnings, before = Buckets(words, people), list[Found](), [""], dict[str, float]()
     for index, length in enumerate(words.lengths):
         errors = words.errors_needed(_tries(words, kept_beginnings, length))
-        tried, unended = words.longer(kept_beginnings, length), list[Found]()
+        tried, unended = words.extend(kept_beginnings, length), list[Found]()
         while block := list(islice(tried, BLOCK)):
             ended = [text for text in block if text.endswith(END) or length == words.longest]
             longer = [text for text in block if not text.endswith(END) and length < words.longest]
@@ -141,7 +141,7 @@ class Buckets:
     def __init__(self, words: Words, people: list[Floats]) -> None:
         self.words, self.law = words, words.buckets.balanced()
         self.people = np.array([each.sum() for each in people])
-        self.shown_by_length = [self.law.held_by(each) for each in people]
+        self.shown_by_length = [self.law.counts_by_code(each) for each in people]
 
     def clear(self, tried: list[str], index: int, errors: float, *, whole: bool = False) -> list[Found]:
         """Return those beginnings whose share is at least ``errors`` standard errors above zero, most frequent first.

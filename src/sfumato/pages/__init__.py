@@ -1,4 +1,4 @@
-"""HTML and charts for every report: one style, light and dark, any width; readable without script and network."""
+"""Pages of HTML with charts in one style, light and dark, for any width; readable without script and network."""
 
 from sfumato.pages.html import Html, tag
 from sfumato.pages.page import Card, Page, folded, table

@@ -1,4 +1,4 @@
-"""Charts as SVG in a few lines: shares with 90 % bars, grey where they are within noise; no script, no network.
+"""Draw charts as SVG: shares with 90 % bars, grey where they are within noise; no script, no network.
 
 A row has ``label``, ``value``, ``stderr``, ``from`` and ``to`` (the ends of its bar) and ``within_noise``; on a number
 line ``low`` and ``high`` too. Colours are the page's own, so that they follow the reader's scheme.
@@ -14,22 +14,31 @@ from typing import Any, NamedTuple
 from sfumato.pages.html import Html, breakable, tag
 from sfumato.prose import percent
 
-NINETY_PERCENT = 1.6448536269514722  # standard errors on each side
-WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 340, 172, 38, 10, 22
+NINETY_PERCENT = 1.6448536269514722  # standard errors on each side of a 90 % bar: z(0.95) of the normal distribution
+# Sizes in pixels of the drawing's own scale, by judgement of the eye: the page stretches a chart to its width.
+WIDTH = 340  # of a chart, so that two stand side by side on a laptop and one fills a phone
+HEIGHT = 172  # about half the width
+LEFT = 38  # margin for labels such as "12.5 %"
+TOP = 10  # margin for half a line of text
+BOTTOM = 22  # margin for a line of labels
 PALETTE = ("#b5651d", "#1f6f78", "#7a5195", "#4f7a4b", "#8a6a12", "#b3382c", "#9a9a9a")
-"""The light colours of g0 … g6 in the page's style, for a chart that stands alone."""
-SCATTER_WIDTH, SCATTER_HEIGHT, SCATTER_LEFT, SCATTER_BOTTOM = 420, 200, 52, 38
-LEGEND_WIDTH, LEGEND_LINE = 92, 16
+"""The light colours of g0 … g6 in the page's style (page.css), for a chart that stands alone."""
+SCATTER_WIDTH = 420  # of a chart of points, wider than others for the names of its series
+SCATTER_HEIGHT = 200  # of its area of points
+SCATTER_LEFT = 52  # margin for labels and the title of the axis, which stands upright
+SCATTER_BOTTOM = 38  # margin for labels and the title of the axis
+LEGEND_WIDTH = 92  # for a name of about twelve letters
+LEGEND_LINE = 16  # height of a line of names
 Row = Mapping[str, Any]
 Scale = Callable[[float], float]
 
 
 class Mark(NamedTuple):
-    """One more share a row, drawn as a line across its bar: the truth, or what bare reports say."""
+    """A further share for every row, drawn as a line across its bar: the true share, or the share of bare reports."""
 
-    kind: str
-    name: str
-    shares: Sequence[float]
+    kind: str  # the class of its style
+    name: str  # in tooltips
+    shares: Sequence[float]  # one a row
 
 
 MarkedShares = Sequence[tuple[Mark, float]]
@@ -37,7 +46,7 @@ MarkedShares = Sequence[tuple[Mark, float]]
 
 
 def within_bounds(share: float) -> float:
-    """Return a share as it is shown: an estimate without bias may come out below 0 or above 1."""
+    """Return a share clipped to 0..1 for display: an estimate without bias may lie below 0 or above 1."""
     return min(max(float(share), 0.0), 1.0)
 
 
@@ -51,13 +60,14 @@ def share_bars(rows: Sequence[Row], marks: Sequence[Mark] = ()) -> Html:
 
 
 def _share_bar(row: Row, top: float, marks: MarkedShares) -> Html:
+    """Draw the bar of one category; ``top``: the share at the right end."""
     width, low, high = (_along(row[key], top) for key in ("value", "from", "to"))
     bar = f'<rect class="{_kind(row)}" width="{width}" height="100%" rx="2"/>'
     lines = "".join(
         f'<line class="{mark.kind} mark" x1="{_along(share, top)}" x2="{_along(share, top)}" y1="0" y2="100%"/>'
         for mark, share in marks
     )
-    title = _title(said(row, marks)) if marks else ""
+    title = _title(describe_row(row, marks)) if marks else ""
     track = _track(f"{title}{bar}{lines}{_whisker(low, high)}")
     numbers = tag("span", f"{percent(within_bounds(row['value']))} ", tag("small", f"± {_points(row)}"))
     return tag(
@@ -66,6 +76,7 @@ def _share_bar(row: Row, top: float, marks: MarkedShares) -> Html:
 
 
 def _whisker(low: str, high: str) -> str:
+    """Draw a 90 % bar along a track, from one position to the other."""
     ends = "".join(f'<line x1="{x}" x2="{x}" y1="30%" y2="70%"/>' for x in (low, high))
     return f'<g class="whisker"><line x1="{low}" x2="{high}" y1="50%" y2="50%"/>{ends}</g>'
 
@@ -76,6 +87,7 @@ def _track(shapes: str, size: str = "") -> Html:
 
 
 def _along(share: float, top: float = 1.0) -> str:
+    """Return the position of a share along a track whose right end is the share ``top``, in percent."""
     return f"{100 * within_bounds(share) / top:.2f}%"
 
 
@@ -85,6 +97,7 @@ def whole_bars(rows: Iterable[tuple[str, float | Sequence[float]]]) -> Html:
 
 
 def _whole_bar(label: str, shares: float | Sequence[float]) -> Html:
+    """Draw the bars of one label, for one share or several."""
     several = [float(share) for share in (shares if isinstance(shares, Sequence) else [shares])]
     bars = [
         tag("dd", _track(f'<rect class="b{i}" width="{_along(share)}" height="100%"/>'), tag("span", percent(share)))
@@ -100,6 +113,7 @@ def deviations(rows: Sequence[tuple[str, float, float]]) -> Html:
 
 
 def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
+    """Draw one value as a dot on a track from −reach to reach, with the band of ±allowed."""
     start, width, kind = (1 - allowed / reach) / 2, allowed / reach, "dot" if abs(value) <= allowed + 1e-12 else "far"
     band = f'<rect class="band" x="{_along(start)}" width="{_along(width)}" y="30%" height="40%" rx="3"/>'
     dot = f'<circle class="{kind}" cx="{_along((1 + value / reach) / 2)}" cy="50%" r="4.5"/>'
@@ -125,14 +139,14 @@ def histogram(rows: Sequence[Row], description: str, marks: Sequence[Mark] = ())
             for mark, share in _marks_of(marks, i)
         )
         whisker = f'<line class="whisker" x1="{middle:.1f}" x2="{middle:.1f}" y1="{low:.1f}" y2="{high:.1f}"/>'
-        drawn.append(f"<g>{_title(said(row, _marks_of(marks, i)))}{bar}{lines}{whisker}</g>")
+        drawn.append(f"<g>{_title(describe_row(row, _marks_of(marks, i)))}{bar}{lines}{whisker}</g>")
     return _svg(frame + "".join(drawn), description)
 
 
 # --- groups compared --------------------------------------------------------------------------------------------------
 
 Series = Sequence[tuple[int, str, Sequence[Row]]]
-"""Groups to compare: the number of each one's colour, its name and its rows."""
+"""Groups to compare: (number of the group's colour, name, rows) of each."""
 
 
 def compared_numbers(groups: Series, description: str) -> Html:
@@ -145,7 +159,7 @@ def compared_numbers(groups: Series, description: str) -> Html:
             x, right, y = x_of(row["low"]), x_of(row["high"]), height(row["value"])
             band = _rect(x, right, height(row["to"]), height(row["from"]), f"{kind} band")
             line = f'<line class="{kind} level" x1="{x:.1f}" x2="{right:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            drawn.append(f"<g>{_title(f'{name}, {said(row)}')}{band}{line}</g>")
+            drawn.append(f"<g>{_title(f'{name}, {describe_row(row)}')}{band}{line}</g>")
     return _svg(frame + "".join(drawn), description)
 
 
@@ -163,17 +177,19 @@ def compared_shares(groups: Series) -> Html:
 
 
 def _dot(row: Row, name: str, colour: int, y: float, top: float) -> str:
+    """Draw the dot and the 90 % bar of one group, at a height of y percent of the track."""
     x, low, high = (_along(row[key], top) for key in ("value", "from", "to"))
     kind = "unseen" if row["within_noise"] else f"g{colour}"
     line = f'<line class="{kind} level" x1="{low}" x2="{high}" y1="{y:.1f}%" y2="{y:.1f}%"/>'
-    return f'<g>{_title(f"{name}, {said(row)}")}{line}<circle class="{kind}" cx="{x}" cy="{y:.1f}%" r="4"/></g>'
+    title = _title(f"{name}, {describe_row(row)}")
+    return f'<g>{title}{line}<circle class="{kind}" cx="{x}" cy="{y:.1f}%" r="4"/></g>'
 
 
 # --- days, and points in two directions -------------------------------------------------------------------------------
 
 
 def day_bars(days: Sequence[tuple[Any, int, int]], unusual: Set[str], description: str) -> Html:
-    """Draw how many reports came in on each day; unusual days stand out."""
+    """Draw how many reports came in on each day, from (day, accepted, withdrawn); unusual days stand out."""
     top = max([1, *(accepted for _, accepted, _ in days)])
     width = (WIDTH - LEFT) / max(len(days), 7)
     drawn = [f'<line class="gridline" x1="{LEFT}" x2="{WIDTH}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>']
@@ -228,6 +244,7 @@ def scatter(
 
 
 def _point(x: float, y: float, colour: int, title: str) -> str:
+    """Draw a point in the colour of this number, with a tooltip unless it is empty."""
     circle = f'<circle class="g{colour}" cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{PALETTE[colour]}"'
     return f"{circle}>{_title(title)}</circle>" if title else f"{circle}/>"
 
@@ -235,15 +252,15 @@ def _point(x: float, y: float, colour: int, title: str) -> str:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def said(row: Row, marks: MarkedShares = ()) -> str:
-    """Return a row in words, as its tooltip has it."""
+def describe_row(row: Row, marks: MarkedShares = ()) -> str:
+    """Write a row in words for its tooltip: label, share, 90 % bar, marks."""
     noise = ", within noise" if row["within_noise"] else ""
     also = "".join(f", {mark.name} {percent(share)}" for mark, share in marks)
     return f"{row['label']}: {percent(within_bounds(row['value']))} ± {_points(row)} points (90 %){noise}{also}"
 
 
 def swatch(kind: str, meaning: object) -> Html:
-    """Return a colour of the style and what it means."""
+    """Return an entry of a legend: a box in the colour of a class of the style, and what it means."""
     box = f'<svg width="21" height="12" aria-hidden="true"><rect class="{kind}" width="21" height="12"/></svg>'
     return tag("span", Html(box), " ", meaning)
 
@@ -252,7 +269,7 @@ def swatch(kind: str, meaning: object) -> Html:
 
 
 def _frame(rows: Sequence[Row], top: float) -> tuple[Scale, Scale, str]:
-    """Return where a number and a share lie, and the lines and labels behind them."""
+    """Return (function from a number to x, function from a share to y, the SVG of grid lines and labels)."""
     low, high = float(rows[0]["low"]), float(rows[-1]["high"])
     bottom = HEIGHT - BOTTOM
 
@@ -291,12 +308,14 @@ def _rounded(low: float, high: float, about: int) -> list[float]:
 
 
 def _step(low: float, high: float, about: int) -> float:
+    """Return the round distance, 1, 2, 2.5 or 5 · 10^k, that cuts low..high into at most about so many parts."""
     raw = (high - low) / about
     power = 10.0 ** math.floor(math.log10(raw))
     return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= 0.999 * raw)
 
 
 def _short(number: float) -> str:
+    """Write a number with k, M or G for thousands, millions or billions."""
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= size:
             return f"{number / size:g}{mark}"
@@ -304,25 +323,28 @@ def _short(number: float) -> str:
 
 
 def _reach(rows: Sequence[Row], marks: Sequence[Mark] = ()) -> float:
-    """Return the largest share that is drawn."""
+    """Return the largest share that is drawn, of bars, their 90 % bars and marks."""
     ends = [within_bounds(max(row["to"], row["value"])) for row in rows]
     return max([1e-9, *ends, *(within_bounds(share) for mark in marks for share in mark.shares)])
 
 
 def _marks_of(marks: Sequence[Mark], row: int) -> MarkedShares:
+    """Return each mark with its share in one row."""
     return [(mark, mark.shares[row]) for mark in marks]
 
 
 def _points(row: Row) -> str:
-    """Return half of the 90 % bar in points, as if it did not end at 0 or 1."""
+    """Write half of a row's 90 % bar in percentage points, as if the bar did not end at 0 or 1."""
     return f"{100 * NINETY_PERCENT * row['stderr']:.1f}"
 
 
 def _kind(row: Row) -> str:
+    """Return the style's class of a row: grey ("unseen") where its share is within noise."""
     return "unseen" if row["within_noise"] else "seen"
 
 
 def _rect(x: float, right: float, y: float, bottom: float, kind: str) -> str:
+    """Draw a rectangle of a class of the style, at least half a pixel wide."""
     return (
         f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{max(right - x, 0.5):.1f}" '
         f'height="{max(bottom - y, 0.0):.1f}"/>'
@@ -330,22 +352,27 @@ def _rect(x: float, right: float, y: float, bottom: float, kind: str) -> str:
 
 
 def _gridline(x: float, right: float, y: float) -> str:
+    """Draw a line across the chart."""
     return f'<line class="gridline" x1="{x}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e6ddd3"/>'
 
 
 def _percent(x: float, y: float, share: float, anchor: str) -> str:
+    """Draw a share as a label in percent; ``anchor``: which end of the text stands at x."""
     return _text(x, y, f"{100 * share:g} %", anchor)
 
 
 def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+    """Draw a text; ``anchor``: which end of it stands at x, ``more``: further attributes."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
 
 
 def _title(text: str) -> str:
+    """Return a tooltip."""
     return f"<title>{escape(text)}</title>"
 
 
 def _svg(inside: str, description: str, width: int = WIDTH, height: int = HEIGHT, kind: str = "drawn") -> Html:
+    """Return a whole drawing, with a description for those who cannot see it."""
     named = f'class="{kind}" role="img" aria-label="{escape(description)}" viewBox="0 0 {width} {height}"'
     alone = 'xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" fill="#6e645c"'
     return Html(f"<svg {named} {alone}>{inside}</svg>")

@@ -1,26 +1,26 @@
-"""Text that is HTML already, and everything else, which is escaped."""
+"""Write HTML: text of the class ``Html`` stands as it is, all other text is escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
 
-VOID = ("br", "hr", "img", "input", "link", "meta")
+VOID = ("br", "hr", "img", "input", "link", "meta")  # elements without an end tag (HTML Standard, "Void elements")
 
 
 class Html(str):
-    """Text that may stand in a page as it is."""
+    """Text that is HTML already, so that it stands in a page unescaped."""
 
     __slots__ = ()
 
 
 def safe(*parts: object) -> Html:
-    """The parts one after the other; those that are not `Html` are escaped, None is nothing."""
+    """Join parts to HTML, one after the other; those that are not `Html` are escaped, None is left out."""
     return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts if part is not None))
 
 
 def tag(name: str, *parts: object, **attributes: object) -> Html:
-    """An element; ``class_`` is the attribute class, and attributes that are None are left out.
+    """Return an element with its parts inside; ``class_`` is the attribute class, attributes of None are left out.
 
     >>> tag("p", "a < b", class_="lead")
     '<p class="lead">a &lt; b</p>'
@@ -31,17 +31,18 @@ def tag(name: str, *parts: object, **attributes: object) -> Html:
 
 
 def paragraphs(text: str) -> Html:
-    """One paragraph a line."""
+    """Return a text as paragraphs, one a line."""
     return safe(*(tag("p", line) for line in text.splitlines() if line.strip()))
 
 
 def bullets(lines: Iterable[object]) -> Html:
+    """Return lines as a list with bullets; nothing where there are none."""
     items = [tag("li", line) for line in lines]
     return tag("ul", *items) if items else Html()
 
 
 def breakable(name: object) -> Html:
-    """A name that may go on in the next line after an underscore.
+    """Return a name whose line may break after each underscore.
 
     >>> breakable("hours_per_week")
     'hours_<wbr>per_<wbr>week'

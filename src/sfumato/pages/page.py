@@ -1,4 +1,4 @@
-"""One page that needs nothing else: sections in reading order, every text escaped, charts as SVG inside it."""
+"""Build a page of HTML that loads nothing else: sections in reading order, every text escaped, charts inside it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sfumato.pages.charts import deviations, swatch, whole_bars
 from sfumato.pages.html import Html, bullets, paragraphs, safe, tag
 from sfumato.tables import write_text
 
+# The whole document, with what ``Page.html`` fills in.
 WHOLE = """<!doctype html>
 <html lang="{language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>{title}</title><link rel="icon" href="data:,">
@@ -25,27 +26,28 @@ WHOLE = """<!doctype html>
 STYLE = (files("sfumato.pages") / "page.css").read_text(encoding="utf-8")
 STYLE_HASH = b64encode(sha256(STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
-"""What a browser may do with a page: show it in this style. No script, no network, whatever a label holds."""
+"""The content security policy of a page: a browser shows it in this style, with no script and no network, whatever a
+label holds."""
 LIVE_POLICY = POLICY.replace("form-action 'none'", "form-action 'self'; script-src 'self'; connect-src 'self'")
-"""The same for a page that its server keeps fresh: scripts and addresses of that server alone."""
+"""The content security policy of a page that its server keeps fresh: scripts and addresses of that server alone."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """A picture with its title, how it came about, and what to say of it."""
+    """A chart with its title and its words."""
 
     title: str
-    how: str = ""
+    how: str = ""  # how the figures came about
     chart: Html | None = None
-    note: str = ""
-    more: Html | None = None
-    """What is folded away below, as `folded` makes it."""
+    note: str = ""  # a warning below the chart
+    more: Html | None = None  # what can be unfolded below, as `folded` makes it
 
 
 class Page:
-    """A page as it grows; every method adds to the section opened last and returns the page.
+    """A page that is built part by part: every method adds to the section that was begun last, and returns the page.
 
-    ``script``: the address of a script of the page's own server, for a page that is kept fresh.
+    ``title``: of the page; ``lead``: a sentence below it; ``language``: of its words. ``script``: the address of a
+    script of the page's own server, for a page that is kept fresh.
     """
 
     def __init__(self, title: str, lead: str = "", language: str = "en", script: str | None = None) -> None:
@@ -56,39 +58,40 @@ class Page:
         self._contents = False
 
     def section(self, title: str, lead: str = "") -> Page:
-        """Begin a section."""
+        """Begin a section with a title; ``lead``: a sentence below it."""
         self._sections.append([tag("h2", title)])
         self._titles.append(title)
         self._heading = title
         return self.add(tag("p", lead, class_="lead")) if lead else self
 
     def contents(self) -> Page:
-        """Links to all sections, before the first of them."""
+        """Put links to all sections before the first of them."""
         self._contents = True
         return self
 
     def add(self, *parts: object) -> Page:
-        """Anything: `Html` as it is, other things escaped."""
+        """Add parts: `Html` as it is, anything else escaped."""
         self._sections[-1] += [safe(part) for part in parts]
         return self
 
     def paragraph(self, text: str, *, soft: bool = False) -> Page:
-        """Prose, one paragraph a line."""
+        """Add prose, one paragraph a line; ``soft``: True: in a paler colour."""
         return self.add(tag("div", paragraphs(text), class_="soft") if soft else paragraphs(text))
 
     def items(self, lines: Iterable[object]) -> Page:
+        """Add a list with bullets."""
         return self.add(bullets(lines))
 
     def note(self, text: str, *, good: bool | None = None) -> Page:
-        """Words set apart; a verdict when they are ``good`` or not."""
+        """Add prose in a frame; ``good``: whether it is a good or a bad verdict; None: it is no verdict."""
         return self.add(tag("blockquote", paragraphs(text), class_={None: None, True: "good", False: "bad"}[good]))
 
     def unfold(self, title: str, content: str | Iterable[object]) -> Page:
-        """A title behind which prose or a list is folded."""
+        """Add a title that unfolds prose or a list."""
         return self.add(folded(title, content))
 
     def facts(self, pairs: Iterable[tuple[object, object]]) -> Page:
-        """Boxes of a number and what it means."""
+        """Add boxes, each with a number and what it means."""
         boxes = [tag("div", tag("b", number), tag("span", meaning)) for number, meaning in pairs]
         return self.add(tag("div", *boxes, class_="numbers"))
 
@@ -96,37 +99,39 @@ class Page:
         self, rows: Iterable[Mapping[str, object] | Sequence[object]], columns: Sequence[str] | None = None, *,
         wrap: bool = False,
     ) -> Page:
-        """Rows as mappings or as cells in the order of ``columns``; the first cell of a row is its heading.
+        """Add a table; the first cell of a row is its heading.
 
-        With ``wrap`` long cells break their lines, for tables of words.
+        ``rows``: mappings, or cells in the order of ``columns``. ``columns``: the headings; None: the keys of the first
+        row. ``wrap``: True: long cells break their lines, for tables of words.
         """
         return self.add(table(rows, columns, wrap=wrap, description=self._heading))
 
     def bars(self, rows: Iterable[tuple[str, float | Sequence[float]]]) -> Page:
-        """For each label one share or several, as bars from 0 to 1."""
+        """Add for each label one share or several, as bars from 0 to 1."""
         return self.add(whole_bars(rows))
 
     def deviations(self, rows: Iterable[tuple[str, float, float]]) -> Page:
-        """For each label a value as a dot, and the band around zero that chance explains."""
+        """Add for each (label, value, allowed) a dot, and the band of ±allowed around zero that chance explains."""
         return self.add(deviations(list(rows)))
 
     def chart(self, drawing: Html) -> Page:
-        """A chart, as `charts` draws it."""
+        """Add a chart that a function of `charts` has drawn."""
         return self.add(tag("div", drawing, class_="picture"))
 
     def legend(self, kinds: Mapping[str, object]) -> Page:
-        """What the colours of the style mean: {kind: meaning}."""
+        """Add a legend of colours: {class of the style: meaning}."""
         return self.add(tag("p", *(swatch(*pair) for pair in kinds.items()), class_="legend"))
 
     def cards(self, cards: Iterable[Card]) -> Page:
-        """Pictures side by side, as many as the width takes."""
+        """Add charts with their words side by side, as many in a line as the width takes."""
         return self.add(tag("div", *(self._card(card) for card in cards), class_="grid"))
 
     def footer(self, *parts: object) -> Page:
+        """Add a footer."""
         return self.add(tag("footer", *parts))
 
     def html(self) -> str:
-        """The whole document."""
+        """Return the whole document."""
         head = {"title": safe(self.title), "language": safe(self.language), "policy": escape(self.policy)}
         lead = tag("p", self.lead) if self.lead else ""
         live = {"script": "", "news": "", "digest": ""}
@@ -138,28 +143,30 @@ class Page:
 
     @property
     def policy(self) -> str:
-        """The content security policy, also to be sent as a header."""
+        """The content security policy of the page, which its server sends as a header too."""
         return POLICY if self.script is None else LIVE_POLICY
 
     @property
     def digest(self) -> str:
-        """Another one when anything in the page is another."""
+        """A hash of all that the page shows, by which its script sees that it has changed."""
         return sha256("\0".join([self.title, self.lead, self._body]).encode()).hexdigest()[:32]
 
     @property
     def _body(self) -> str:
+        """The HTML of all sections, with links to them where there are contents."""
         opening, *others = self._sections
-        places = [f"part-{place}" if self._contents else None for place in range(1, len(others) + 1)]
-        sections = [tag("section", *parts, id=place) for place, parts in zip(places, others, strict=True)]
-        links = [tag("a", title, href=f"#{place}") for place, title in zip(places, self._titles, strict=True) if place]
-        ways = [tag("nav", *links, aria_label="Contents")] if links else []
-        return "\n".join([*opening, *ways, *sections])
+        ids = [f"part-{number}" if self._contents else None for number in range(1, len(others) + 1)]
+        sections = [tag("section", *parts, id=id_) for id_, parts in zip(ids, others, strict=True)]
+        links = [tag("a", title, href=f"#{id_}") for id_, title in zip(ids, self._titles, strict=True) if id_]
+        contents = [tag("nav", *links, aria_label="Contents")] if links else []
+        return "\n".join([*opening, *contents, *sections])
 
     def write(self, path: str | Path) -> None:
-        """The document to a file, whole or not at all."""
+        """Write the document to a file, whole or not at all."""
         write_text(self.html(), path)
 
     def _card(self, card: Card) -> Html:
+        """Return a chart with its words as HTML."""
         picture = None if card.chart is None else tag("div", card.chart, class_="picture")
         how = tag("p", card.how, class_="how") if card.how else None
         note = tag("p", card.note, class_="error") if card.note else None
@@ -167,7 +174,7 @@ class Page:
 
 
 def folded(title: str, content: str | Iterable[object]) -> Html:
-    """A title behind which `Html`, prose or a list is folded; nothing where there is nothing."""
+    """Return a title that unfolds `Html`, prose or a list; nothing where there is nothing to unfold."""
     if isinstance(content, Html):
         inside = content
     else:
@@ -179,7 +186,10 @@ def table(
     rows: Iterable[Mapping[str, object] | Sequence[object]], columns: Sequence[str] | None = None, *,
     wrap: bool = False, description: str = "",
 ) -> Html:
-    """A table that scrolls where the screen is narrow; see `Page.table`."""
+    """Return a table that scrolls where the screen is narrow; the parameters are those of `Page.table`.
+
+    ``description``: the table's name for those who cannot see it.
+    """
     given = [row if isinstance(row, Mapping) else list(row) for row in rows]
     first = given[0] if given else {}
     names = list(columns) if columns is not None else list(first if isinstance(first, Mapping) else ())
@@ -190,5 +200,6 @@ def table(
 
 
 def _row(cells: Sequence[object]) -> Html:
-    first, *rest = cells
-    return tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in rest))
+    """Return a row of a table, whose first cell is its heading."""
+    heading, *others = cells
+    return tag("tr", tag("th", heading, scope="row"), *(tag("td", cell) for cell in others))

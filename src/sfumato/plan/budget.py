@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, one_given
+from sfumato.channels.bound import BOUNDS, checked_bound, gamma_of, require_one
 from sfumato.channels.bounded.piecewise import best_window
 from sfumato.channels.bounded.randomized_response import RandomizedResponse
 from sfumato.channels.bounded.subset_response import FEWEST_IN_SETS, SubsetResponse, sets_serve_better
@@ -72,7 +72,7 @@ def read_budget(spec: Mapping[str, Any]) -> float | None:
     given = {name: spec.get(name) for name in BOUNDS}
     if not any(name in spec for name in BOUNDS):
         return None
-    name, value = one_given("the whole plan", **given)
+    name, value = require_one("the whole plan", **given)
     return gamma_of(name, checked_bound(name, value))
 
 

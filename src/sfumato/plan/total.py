@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.domain import Categories, Cells, Domain, Interval, as_array, as_numbers
-from sfumato.guarantee import CombinedGuarantee, Tells
+from sfumato.guarantee import ClearAnswerCounts, CombinedGuarantee
 from sfumato.plan.attribute import Attribute
 from sfumato.prose import in_words
 from sfumato.tables import read_columns
@@ -43,7 +43,7 @@ def guarantee_of(
 
 def what_clear_tells(
     attributes: Mapping[str, Attribute], clear: Mapping[str, Domain], truth: Any
-) -> tuple[Tells, ...]:
+) -> tuple[ClearAnswerCounts, ...]:
     """Count, for every blurred number or category, how often each combination of clear answers goes with each value.
 
     ``clear``: the domains of the clear attributes. ``truth``: the true records. Numbers are counted in ranges.
@@ -68,7 +68,7 @@ def what_clear_tells(
         np.add.at(counts, (combination_of[answered], codes[answered]), 1.0)
         possible = counts.sum(axis=1) > 0
         outputs = Categories(combinations[possible].tolist())
-        tells.append(Tells(column, counts[possible], space, outputs))
+        tells.append(ClearAnswerCounts(column, counts[possible], space, outputs))
     return tuple(tells)
 
 

@@ -175,9 +175,9 @@ def judge_belief(
     what is ``sent`` in the clear as well, what it is known to tell counts, and what is not known is said to be open."""
     parts = stated if goal.attribute is None else {goal.attribute: stated[goal.attribute]}
     drawn = tuple(name for name in sent.drawn if name in parts) if sent and goal.attribute is None else ()
-    together = CombinedGuarantee(parts, drawn=drawn, each=sent.each if sent and drawn else None)
+    together = CombinedGuarantee(parts, drawn=drawn, drawn_count=sent.drawn_count if sent and drawn else None)
     total, clear = together.repeated(times), listed(sent.clear) if sent else ""
-    for tells in (sent.tells or ()) if sent else ():
+    for tells in (sent.clear_counts or ()) if sent else ():
         breach = tells.breach(goal.rho1, goal.rho2, "en") if tells.name in parts else None
         if breach is not None:
             return Verdict(goal, False, f"{clear} alone: {breach}")

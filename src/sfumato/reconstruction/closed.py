@@ -104,7 +104,7 @@ class Seen:
     @cached_property
     def held(self) -> Floats:
         """The share of sets that hold each category."""
-        return np.asarray(np.clip(self.law.held_by(self.counts) / self.reports, 0.0, 1.0))
+        return np.asarray(np.clip(self.law.counts_by_code(self.counts) / self.reports, 0.0, 1.0))
 
     @property
     def shares(self) -> Floats:
@@ -114,14 +114,14 @@ class Seen:
     def carry(self, weights: Floats) -> Floats:
         """The covariance of this level's shares times weights: Σ_y v_y (1[x in y] − c_x)(s_y − s̄)/(n² − Σ v)."""
         scale = self.law.kept - self.law.stray
-        added = self.law.held_in(weights) / scale
+        added = self.law.weights_by_report(weights) / scale
         off = self.squares * (added - float(self.counts @ added) / self.reports)
-        carried = self.law.held_by(off) - self.held * float(off.sum())
+        carried = self.law.counts_by_code(off) - self.held * float(off.sum())
         return np.asarray(carried / scale / self._freedom)
 
     def variances(self) -> Floats:
         """The diagonal of that covariance."""
-        held = self.law.held_by(self.squares)
+        held = self.law.counts_by_code(self.squares)
         spread = held * (1 - 2 * self.held) + self.held**2 * float(self.squares.sum())
         return np.asarray(spread / (self.law.kept - self.law.stray) ** 2 / self._freedom)
 

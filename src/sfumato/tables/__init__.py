@@ -1,4 +1,4 @@
-"""The one place that knows frames and files of them."""
+"""Read and write tables: frames of pandas, Polars, PyArrow, DuckDB and Spark, and files of CSV, JSON Lines, Parquet."""
 
 from sfumato.tables.files import (
     check_nesting,
@@ -17,9 +17,9 @@ from sfumato.tables.frames import (
     LEVEL_SUFFIX,
     ONE_TYPE,
     PLAN_COLUMN,
-    Batch,
     Records,
     Result,
+    RowBatch,
     Source,
     as_records,
     as_table,
@@ -43,7 +43,6 @@ from sfumato.tables.sources import TableSource, source_of
 
 __all__ = [
     "BATCH_ROWS",
-    "Batch",
     "CODE_SUFFIX",
     "Files",
     "LEVEL_SUFFIX",
@@ -51,6 +50,7 @@ __all__ = [
     "PLAN_COLUMN",
     "Records",
     "Result",
+    "RowBatch",
     "Source",
     "TableSource",
     "as_records",

@@ -1,6 +1,6 @@
-"""Files: checked before the work is done, read no deeper than anything of ours, written whole or not at all.
+"""Check, read, write and lock files; they are written whole or not at all.
 
-Besides, what a run that was killed left of them, and files of one owner or process.
+Partial files that a killed process left behind are removed.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from typing import Any
 
 from sfumato.tables.frames import to_arrow
 
-TABLE_FILES = (".csv", ".parquet")
+TABLE_FILES = (".csv", ".parquet")  # extensions of the files that tables are written to
 MOST_NESTED = 60
-"""Tables and lists within one another; a plan with chains of chains needs a few."""
+"""Levels of tables and lists within one another at most. By judgement: a plan with chains of chains needs a few, and
+Python's own limit on recursion is reached at some hundred."""
 UNFINISHED: set[Path] = set()
-"""Parts of files that are being written, for whoever must end the process at once."""
+"""Partial files that this process is writing, so that they can be removed if it must end at once."""
 
 
 # --- what is read and where it is written, checked before the work is done ------------------------------------------
 
 
 def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
-    """The path's extension in lower case, with what a .gz holds; one outside the list is an error that names it."""
+    """Return a path's extension in lower case, for a .gz both parts (".csv.gz"); one not allowed is an error."""
     extension = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
     if extension.lower() not in allowed:
         raise ValueError(f"{path}: unknown extension '{extension}'; use {' or '.join(allowed)}")
@@ -35,8 +36,10 @@ def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
 
 
 def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES, *, apart: Iterable[Path | None] = ()) -> Path:
-    """A place that can be written to, checked before the work is done rather than after; ``apart``: what is read, or
-    written besides, and must not be this file under whatever name."""
+    """Return a path that can be written to; raise an error, before any work is done, for one that cannot.
+
+    ``apart``: other files that are read or written, which must not be this one under another name.
+    """
     check_extension(path, allowed)
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file")
@@ -49,14 +52,14 @@ def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES, *, apart: Ite
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """One file under two names, links of both kinds included; also where neither is there yet."""
+    """Return whether two paths lead to the same file, by links of both kinds too, also before the file exists."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
 
 
 def check_source(path: Path, needs: str = "a header and at least one row") -> Path:
-    """A file that is there and holds something."""
+    """Return the path of a file that is there and not empty; any other is an error; ``needs``: what it must hold."""
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file")
     if not path.exists():
@@ -67,29 +70,30 @@ def check_source(path: Path, needs: str = "a header and at least one row") -> Pa
 
 
 def read_json(text: str, what: str) -> Any:
-    """The data in a JSON text, which is no deeper than anything of ours."""
+    """Return the data in a JSON text; text that is not JSON, or nested too deep, is an error that calls it ``what``."""
     try:
-        found = json.loads(text)
+        data = json.loads(text)
     except RecursionError:
         raise too_deep(what) from None
     except ValueError as error:
         raise ValueError(f"{what} is not a whole JSON file ({error}); save or copy it again") from None
-    check_nesting(found, what)
-    return found
+    check_nesting(data, what)
+    return data
 
 
 def check_nesting(data: Any, what: str) -> None:
-    """Refuse data in which tables and lists lie too deep within one another."""
+    """Raise an error for data in which tables and lists lie too deep within one another; errors call it ``what``."""
     inner = [data]
     for _ in range(MOST_NESTED + 1):
         level = [part for part in inner if isinstance(part, (Mapping, list, tuple))]
         if not level:
             return
-        inner = [part for each in level for part in (each.values() if isinstance(each, Mapping) else each)]
+        inner = [entry for part in level for entry in (part.values() if isinstance(part, Mapping) else part)]
     raise too_deep(what)
 
 
 def too_deep(what: str) -> ValueError:
+    """Return the error for data that are nested too deep."""
     return ValueError(f"{what} is nested more than {MOST_NESTED} deep; nothing that sfumato writes is, write it again")
 
 
@@ -97,10 +101,10 @@ def too_deep(what: str) -> ValueError:
 
 
 def write_whole(path: Path, write: Callable[[Path], Any], *, mode: int | None = None) -> None:
-    """Write beside the target and rename: a reader sees the old file or the whole new one, never a part.
+    """Write a file beside its path and rename it: a reader sees the old file or the whole new one, never a part.
 
-    The file keeps its mode unless one is given, a new one gets the usual; a link stays one, and the file that it leads
-    to is written.
+    ``write``: writes to the path that it is given. ``mode``: the permissions of the file; None: those of the old file,
+    or the usual ones. A link stays a link, and the file that it leads to is written.
     """
     target = path.resolve() if path.is_symlink() else path
     for part in target.parent.glob(".*.part*"):
@@ -117,7 +121,7 @@ def write_whole(path: Path, write: Callable[[Path], Any], *, mode: int | None = 
 
 @contextmanager
 def _unfinished(part: Path, mode: int | None) -> Iterator[None]:
-    """A part of a file, locked for as long as somebody writes it, and gone afterwards."""
+    """Create a partial file that stays locked while it is written, and remove what is left of it afterwards."""
     UNFINISHED.add(part)
     handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode | 0o200)
     try:
@@ -130,7 +134,7 @@ def _unfinished(part: Path, mode: int | None) -> Iterator[None]:
 
 
 def _remove_abandoned(part: Path) -> None:
-    """A part that nobody holds any more: whoever wrote it was killed."""
+    """Remove a partial file that nobody locks any more: the process that wrote it was killed."""
     if not re.fullmatch(r"\..*-[0-9a-f]{16}\.part(\..*)?", part.name):
         return
     try:
@@ -143,7 +147,7 @@ def _remove_abandoned(part: Path) -> None:
 
 
 def _lock(handle: int) -> bool:
-    """Hold an open file until it is closed or the process ends; False: somebody else does, or files cannot be held."""
+    """Lock an open file until it is closed; return False if another process locks it, or the system has no locks."""
     try:
         import fcntl
 
@@ -154,15 +158,15 @@ def _lock(handle: int) -> bool:
 
 
 def write_table(table: Any, path: str | Path) -> None:
-    """A table of any kind to CSV or Parquet, by extension; whole or not at all."""
+    """Write a table of any kind to CSV or Parquet, by the path's extension, whole or not at all."""
     arrow = to_arrow(table)
     write_tables([arrow], arrow.schema, path)
 
 
 def write_tables(tables: Iterable[Any], schema: Any, path: str | Path) -> None:
-    """PyArrow tables of one schema to one file, one after the other; whole or not at all."""
-    place = Path(path)
-    extension = check_extension(place)
+    """Write PyArrow tables of one schema to one CSV or Parquet file, one after the other, whole or not at all."""
+    target = Path(path)
+    extension = check_extension(target)
 
     def write(part: Path) -> None:
         from pyarrow import csv, parquet
@@ -171,11 +175,11 @@ def write_tables(tables: Iterable[Any], schema: Any, path: str | Path) -> None:
             for table in tables:
                 writer.write_table(table)
 
-    write_whole(place, write)
+    write_whole(target, write)
 
 
 def write_text(text: str, path: str | Path) -> None:
-    """Text to a file, whole or not at all."""
+    """Write a text to a file, whole or not at all."""
     write_whole(Path(path), lambda part: part.write_text(text, encoding="utf-8"))
 
 
@@ -183,15 +187,17 @@ def write_text(text: str, path: str | Path) -> None:
 
 
 def own_file(path: Path) -> None:
-    """An empty file that only its owner can read, where there is none."""
+    """Create an empty file that only its owner can read and write, unless there is one."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 @contextmanager
 def held_alone(path: Path, seconds: float = 0.0) -> Iterator[bool]:
-    """Whether this process alone holds a file, after waiting for at most so long: by an exclusive transaction of
-    SQLite, which holds on every system and ends with the process."""
+    """Lock a file for this process, and yield whether that succeeded within so many seconds.
+
+    The lock is an exclusive transaction of SQLite, which works on every system and ends with the process.
+    """
     import sqlite3
 
     own_file(path)

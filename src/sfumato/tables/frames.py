@@ -1,4 +1,4 @@
-"""The one place that knows frames: tables in memory and in files, read by column and written as the kind they came.
+"""Read tables of any kind by column, and write tables as the kind that came in.
 
 A *table* is a mapping of columns, a pandas, Polars (also lazy), PyArrow or Spark frame, a DuckDB relation, or anything
 else that lists its ``columns`` and gives each by name. Reading needs none of these libraries; writing needs narwhals.
@@ -22,29 +22,34 @@ Columns = dict[str, Any]
 Records = list[dict[str, Any]]
 Result = TypeVar("Result")
 BATCH_ROWS = 1 << 18
+"""Rows in a batch of a table whose rows are elsewhere. By judgement: 2 MB a column of numbers; memory grows with it,
+and smaller batches call the work more often (tests/engines/test_memory.py holds the peak)."""
 
-KINDS = {"_duckdb": "duckdb", "pyspark": "spark", "numpy": "array"}
+KINDS = {"_duckdb": "duckdb", "pyspark": "spark", "numpy": "array"}  # a library's module → the kind of its tables
 ONE_TYPE = ("polars", "pyarrow", "duckdb")
-"""Tables whose columns have one type; labels of several kinds are texts there."""
-LEVEL_SUFFIX, CODE_SUFFIX = ".level", ".code"
-"""What the columns beside a report are called: the level that a person chose, and the report as its code."""
+"""Kinds of tables whose columns have one type; labels of several kinds are texts there (docs/decisions/0029)."""
+LEVEL_SUFFIX = ".level"  # ends the name of the column that holds the level each person chose, beside the reports
+CODE_SUFFIX = ".code"  # ends the name of a column that holds reports as codes
 PLAN_COLUMN = "sfumato.plan"
-"""The column of a CSV of reports, and the key in a Parquet file's metadata, that names the plan they were made by."""
+"""The column of a CSV of reports, and the key in a Parquet file's metadata, that names the plan of the reports
+(docs/decisions/0012)."""
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
 def is_table(data: Any) -> bool:
-    """Does it have named columns? Arrays and lists of rows have none."""
+    """Return whether data are a table with named columns; arrays and lists of rows are not."""
     if isinstance(data, Mapping) or is_lazy(data):
         return True
     return not isinstance(data, np.ndarray) and (hasattr(data, "columns") or hasattr(data, "column_names"))
 
 
 def kind_of(table: Any) -> str:
-    """The kind of a table or of its type: "pandas", "polars", "pyarrow", "duckdb", "spark", "mapping", "array" or the
-    name of the library that made it; kinds name themselves."""
+    """Return the kind of a table, of its type, or of the name of a kind.
+
+    "pandas", "polars", "pyarrow", "duckdb", "spark", "mapping", "array", or the name of another library that made it.
+    """
     if isinstance(table, str):
         return table
     cls = table if isinstance(table, type) else type(table)
@@ -55,14 +60,15 @@ def kind_of(table: Any) -> str:
 
 
 def column_names(table: Any) -> list[str]:
-    """The names as text, in the table's order; x0, x1, … for a two-dimensional array."""
+    """Return the names of a table's columns as texts, in their order; x0, x1, … for a two-dimensional array."""
     return [str(name) for name in _labels(table)]
 
 
 def read_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Columns by name, all or those named: numbers as numbers with NaN for missing, everything else as objects.
+    """Return columns as NumPy arrays by name: numbers as numbers with NaN where missing, all else as objects.
 
-    A missing column, columns of different length and columns of dates are refused by name.
+    ``names``: which columns; None: all. A column that is not there, columns of different length and columns of dates
+    are errors that name them.
     """
     columns = {name: read_column(column, name) for name, column in native_columns(table, names).items()}
     if len({len(column) for column in columns.values()}) > 1:
@@ -72,7 +78,10 @@ def read_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, ND
 
 
 def native_columns(table: Any, names: Iterable[str] | None = None) -> Columns:
-    """The columns as the table's own library holds them, all or those named; a missing one is refused by name."""
+    """Return columns as the table's own library holds them, by name; one that is not there is an error.
+
+    ``names``: which columns; None: all.
+    """
     table = _in_memory(table)
     labels = _labels(table)
     by_name = dict(zip(map(str, labels), labels, strict=True))
@@ -85,7 +94,7 @@ def native_columns(table: Any, names: Iterable[str] | None = None) -> Columns:
 
 
 def read_column(values: Any, name: str = "x0") -> NDArray[Any]:
-    """One column of any kind as `read_columns` gives it."""
+    """Return one column of any kind as a NumPy array, as `read_columns` does; errors call it ``name``."""
     array = np.atleast_1d(as_array(values))
     if array.ndim != 1:
         raise ValueError(f"column {name!r} has shape {array.shape}; give one value a record")
@@ -102,13 +111,13 @@ def read_column(values: Any, name: str = "x0") -> NDArray[Any]:
 
 
 def _in_memory(table: Any) -> Any:
-    """Tables that are a promise (DuckDB, Spark, lazy Polars) become real ones."""
+    """Return a table in memory: fetch the rows of DuckDB, Spark and lazy Polars; return other tables as they are."""
     fetch = {"duckdb": "to_arrow_table", "spark": "toArrow", "polars": "collect"}.get(kind_of(table), "")
     return getattr(table, fetch)() if hasattr(table, fetch) else table
 
 
 def _labels(table: Any) -> list[Any]:
-    """The columns as the table itself names them."""
+    """Return the names of a table's columns as the table holds them, which need not be texts."""
     if isinstance(table, Mapping):
         return list(table)
     if is_table(table):
@@ -119,10 +128,11 @@ def _labels(table: Any) -> list[Any]:
     if len(shape) != 2:
         kind = f"{type(table).__module__}.{type(table).__qualname__}"
         raise TypeError(f"{kind} is not a table; pass pandas, Polars, PyArrow, DuckDB or a mapping")
-    return [f"x{place}" for place in range(shape[1])]
+    return [f"x{column}" for column in range(shape[1])]
 
 
 def _column(table: Any, label: Any) -> Any:
+    """Return one column of a table, by the name that the table holds."""
     if isinstance(table, Mapping):
         return table[label]
     if not is_table(table):
@@ -131,16 +141,17 @@ def _column(table: Any, label: Any) -> Any:
 
 
 def check_twice(names: Sequence[str]) -> None:
-    """No column has the name of another."""
+    """Raise an error if two columns have the same name."""
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"column {name!r} appears twice; rename one of the two")
 
 
 def name_row(check: Callable[[Any], Any], values: Any, column: str, places: Any = None) -> None:
-    """Run a check that refuses a column; its refusal then says in which row, from 1: "row 17, column 'age': …".
+    """Run a check on a column's values, and name the first bad row in its error: "row 17, column 'age': …".
 
-    ``places``: the rows that the values stand in, from 0, where they are a part of a table.
+    ``check``: raises an error for bad values. ``places``: the number of each value's row in the whole table, from 0,
+    where the values are a part of it; None: they are all of it.
     """
     refusal = _refusal(check, values)
     if refusal is None:
@@ -153,13 +164,14 @@ def name_row(check: Callable[[Any], Any], values: Any, column: str, places: Any 
             low = middle
         else:
             high = middle
-    found = _refusal(check, array[low : low + 1]) or refusal
-    words = re.sub(r" in row [\d,]+", "", str(found))  # the place in what was checked, which nobody knows
+    error = _refusal(check, array[low : low + 1]) or refusal
+    words = re.sub(r" in row [\d,]+", "", str(error))  # the row among the values that were checked, not in the table
     row = low if places is None else int(places[low])
-    raise type(found)(f"row {row + 1:,}, column {column!r}: {words}") from None
+    raise type(error)(f"row {row + 1:,}, column {column!r}: {words}") from None
 
 
 def _refusal(check: Callable[[Any], Any], values: Any) -> Exception | None:
+    """Return the error that a check raises for values; None if it raises none."""
     try:
         check(values)
     except (ValueError, TypeError) as error:
@@ -171,9 +183,9 @@ def _refusal(check: Callable[[Any], Any], values: Any) -> Exception | None:
 
 
 def map_table(table: Any, convert: Callable[[Columns], Columns]) -> Any:
-    """The same kind of table with its columns converted all at once; columns may be added.
+    """Return a table of the same kind whose columns are what ``convert`` makes of all columns at once.
 
-    Only the columns' values go into it: no index, no attributes, no metadata, no categories that nobody has.
+    Only values go into it: no index, no attributes, no metadata, no categories without rows.
     """
     if isinstance(table, Mapping):
         return {name: _bare(new) if new is table.get(name) else new for name, new in convert(dict(table)).items()}
@@ -190,7 +202,7 @@ def map_table(table: Any, convert: Callable[[Columns], Columns]) -> Any:
 
 
 def _bare(column: Any) -> Any:
-    """A column with nothing but its values: no index, no name, no attributes, no categories that nobody has."""
+    """Return a column with nothing but its values: no index, no name, no attributes, no categories without rows."""
     if kind_of(column) == "pyarrow" and hasattr(column.type, "index_type"):
         return column.cast(column.type.value_type).dictionary_encode()
     if kind_of(column) != "pandas":
@@ -202,7 +214,7 @@ def _bare(column: Any) -> Any:
 
 
 def _fresh(implementation: Any, columns: Columns) -> Any:
-    """A new frame of a library from its own columns; Arrow's fields without their metadata."""
+    """Return a new frame of a library (as narwhals names it) from columns of that library, without metadata."""
     if implementation.is_pandas_like():
         return implementation.to_native_namespace().DataFrame(columns)
     if implementation.is_polars():
@@ -213,10 +225,10 @@ def _fresh(implementation: Any, columns: Columns) -> Any:
 
 
 def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = False) -> Any:
-    """These columns as a table of the same kind as ``table``: a table, its type, or the name of a kind.
+    """Return columns as a table of the same kind as another one.
 
-    With ``keep_types`` a column gets the type that the column of its name has in ``table``; no index and no metadata go
-    with it, and no categories of pandas that nobody has.
+    ``table``: a table, its type, or the name of a kind. ``keep_types``: True: a column gets the type that the column of
+    its name has in ``table``. No index, no metadata and no categories without rows go with it.
     """
     kind = kind_of(table)
     if kind == "mapping":
@@ -230,14 +242,14 @@ def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = Fal
 
 
 def to_arrow(table: Any) -> Any:
-    """Any table as a PyArrow table."""
+    """Return any table as a PyArrow table."""
     if isinstance(table, Mapping):
         return frame_like("pyarrow", table)
     return table if kind_of(table) == "pyarrow" else _frame(table).to_arrow()
 
 
 def as_table(rows: Records, columns: Sequence[str]) -> Any:
-    """Rows of results as a pandas DataFrame with these columns; the rows themselves where pandas is not installed."""
+    """Return rows as a pandas DataFrame with these columns; the rows themselves where pandas is not installed."""
     try:
         import pandas as pd
     except ImportError:
@@ -246,7 +258,7 @@ def as_table(rows: Records, columns: Sequence[str]) -> Any:
 
 
 def columns_as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """The same from columns."""
+    """Return columns as a pandas DataFrame; a list of rows, each a mapping, where pandas is not installed."""
     try:
         import pandas as pd
     except ImportError:
@@ -255,12 +267,12 @@ def columns_as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def as_records(table: Any) -> Records:
-    """The rows of what `as_table` gave."""
+    """Return the rows of a table that `as_table` made, each as a mapping."""
     return list(table.to_dict("records")) if hasattr(table, "to_dict") else list(table)
 
 
 def _frame(table: Any) -> Any:
-    """The table as narwhals holds it, in memory."""
+    """Return a table as a narwhals frame in memory; what is no table is an error."""
     try:
         return narwhals().from_native(_in_memory(table), eager_only=True)
     except TypeError:
@@ -269,7 +281,7 @@ def _frame(table: Any) -> Any:
 
 
 def _series(name: str, values: Any, backend: Any) -> Any:
-    """A column of the wanted kind; gaps become the kind's own null."""
+    """Return an array as a narwhals series of a library; missing values become the library's own null."""
     nw = narwhals()
     library = nw.Implementation.from_backend(backend)
     plain = values.tolist() if values.dtype.kind in "OU" else values
@@ -282,19 +294,19 @@ def _series(name: str, values: Any, backend: Any) -> Any:
 
 
 def _with_types(native: Any, like: Any) -> Any:
-    """The frame with its columns cast to the types of another frame of the same library."""
+    """Return a frame with its columns cast to the types of the same columns of another frame of its library."""
     if kind_of(native) == "pyarrow":
         import pyarrow
 
         names = set(like.schema.names)
         fields = [like.schema.field(f.name) if f.name in names else f for f in native.schema]
-        for place, each in enumerate(fields):
-            if getattr(each.type, "ordered", False):
-                native = native.set_column(place, each.name, _in_order(native.column(place), like.column(each.name)))
-        for place, each in enumerate(fields):
-            if pyarrow.types.is_null(each.type):
-                native = native.set_column(place, each.name, pyarrow.nulls(native.num_rows))
-        return native.cast(pyarrow.schema([each.remove_metadata() for each in fields]))
+        for index, field in enumerate(fields):
+            if getattr(field.type, "ordered", False):
+                native = native.set_column(index, field.name, _in_order(native.column(index), like.column(field.name)))
+        for index, field in enumerate(fields):
+            if pyarrow.types.is_null(field.type):
+                native = native.set_column(index, field.name, pyarrow.nulls(native.num_rows))
+        return native.cast(pyarrow.schema([field.remove_metadata() for field in fields]))
     types = {name: like[name].dtype for name in native.columns if name in like.columns}
     if not hasattr(native, "astype"):
         return native.cast({name: dtype for name, dtype in types.items() if not dtype.is_object()})
@@ -302,17 +314,18 @@ def _with_types(native: Any, like: Any) -> Any:
 
 
 def _in_order(column: Any, like: Any) -> Any:
-    """The column as an ordered dictionary of Arrow, its labels in the order that they have in another."""
+    """Return a column as an ordered dictionary of Arrow, its labels in the order that they have in another column."""
     import pyarrow
     from pyarrow import compute
 
     labels = like.unify_dictionaries().combine_chunks().dictionary
     labels = labels.filter(compute.is_in(labels, column.combine_chunks()))
-    places = compute.index_in(column.combine_chunks(), labels).cast(like.type.index_type)
-    return pyarrow.DictionaryArray.from_arrays(places, labels, ordered=True)
+    indices = compute.index_in(column.combine_chunks(), labels).cast(like.type.index_type)
+    return pyarrow.DictionaryArray.from_arrays(indices, labels, ordered=True)
 
 
 def _pandas_cast(column: Any, dtype: Any) -> Any:
+    """Return a pandas column cast to a type, with its time zone and without categories that no row has."""
     if getattr(dtype, "tz", None) is not None and getattr(column.dtype, "tz", None) is None:
         column = column.dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
     cast = column.astype(dtype)
@@ -320,7 +333,7 @@ def _pandas_cast(column: Any, dtype: Any) -> Any:
 
 
 def _as_kind_of(table: Any, native: Any) -> Any:
-    """Back into the promise that the table came as."""
+    """Return a frame in memory as the kind of ``table``: a DuckDB relation, a Spark or lazy frame where it is one."""
     kind = kind_of(table)
     if kind == "duckdb":
         import duckdb
@@ -332,10 +345,12 @@ def _as_kind_of(table: Any, native: Any) -> Any:
 
 
 def is_lazy(table: Any) -> bool:
+    """Return whether a table is a Polars LazyFrame."""
     return type(table).__name__ == "LazyFrame"
 
 
 def narwhals() -> Any:
+    """Import narwhals; where it is missing the error says what to install."""
     try:
         import narwhals.stable.v2 as nw
     except ImportError:
@@ -347,32 +362,32 @@ def narwhals() -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Some rows: their places (the numbers of the rows in the whole table, from 0) and their columns, in Arrow."""
+class RowBatch:
+    """Some rows of a table: their columns in Arrow, and the numbers of the rows in the whole table, from 0."""
 
     places: NDArray[np.int64]
     table: Any
 
 
 class Source(ABC):
-    """A table whose rows stay where they are."""
+    """A table whose rows stay where they are: work travels to them, and small results come back."""
 
     kind: ClassVar[str]
-    names: list[str]
+    names: list[str]  # of the columns
     origins: list[str | None]
-    """What the table says of the plan that made it, without looking at the rows; [] where it says nothing."""
+    """The plans that the table's metadata name, one a file, None for a file that names none; [] without metadata."""
 
     @abstractmethod
-    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
-        """What the work makes of the batches of each share of the rows, reading these columns alone.
+    def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
+        """Run work on the batches of each share of the rows, and return its result for every share.
 
-        Work and result must be picklable, and the result small. Every row is in exactly one batch of one share;
-        batches hold about BATCH_ROWS rows.
+        ``columns``: which columns the batches have. Work and result must be picklable, and the result small. Every row
+        is in exactly one batch of one share; batches hold about BATCH_ROWS rows.
         """
 
 
 def is_source(data: Any) -> bool:
-    """Whether it is a table whose rows are elsewhere: paths, a relation, a lazy frame, a frame of a cluster."""
+    """Return whether data are a table whose rows are elsewhere: paths, a relation, a lazy frame, a cluster's frame."""
     if isinstance(data, (list, tuple)):
-        return bool(data) and all(isinstance(each, (str, Path)) for each in data)
+        return bool(data) and all(isinstance(path, (str, Path)) for path in data)
     return isinstance(data, (str, Path, Source)) or is_lazy(data) or kind_of(data) in ("duckdb", "spark")

@@ -1,8 +1,8 @@
-"""Tables too large to hold: where their rows are, and how something small is worked out there.
+"""Sources: tables that are too large for memory, whose rows are read in batches where they are.
 
 A *source* brings its rows in batches to a piece of work: in this process where the engine is embedded (Parquet, DuckDB,
-Polars), on the workers where it is a cluster (Spark). What the work returns for each share of the rows travels to
-whoever asked; the rows do not.
+Polars), on the workers where it is a cluster (Spark). What the work returns for each share of the rows is sent back;
+the rows are not.
 """
 
 from __future__ import annotations
@@ -18,27 +18,30 @@ from typing import Any
 import numpy as np
 
 from sfumato.tables.files import check_source
-from sfumato.tables.frames import BATCH_ROWS, PLAN_COLUMN, Batch, Result, Source, column_names, kind_of
+from sfumato.tables.frames import BATCH_ROWS, PLAN_COLUMN, Result, RowBatch, Source, column_names, kind_of
 from sfumato.tables.inputs import Files, check_alike, refusing, table_file
 
-ENGINES = ("arrow", "duckdb", "polars")
+ENGINES = ("arrow", "duckdb", "polars")  # that read paths in this process
 DUCKDB_MEMORY = "512MB"
+"""Memory of DuckDB's connection for files, beyond which it writes to disk. By judgement: fits the smallest machines
+that run a survey; less spills sooner, and is slower (tests/engines/test_memory.py holds the peak)."""
 
 
 class LocalSource(Source):
-    """Rows that this process reads, one batch after the other, in the order of the table."""
+    """A source whose rows this process reads, one batch after the other, in the order of the table."""
 
-    place: str | None = None
+    place: str | None = None  # the column that numbers the rows; None: their order does
 
     @abstractmethod
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Arrow tables or record batches with these columns, in order."""
+        """Yield the rows in order, as Arrow tables or record batches with these columns."""
 
-    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+    def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
         wanted = [*columns, *([self.place] if self.place is not None and self.place not in columns else [])]
         return [work(self._batches(wanted or self.names[:1]))]
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+    def _batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
+        """Yield the rows in order with their numbers."""
         before = 0
         for table in self.tables(columns):
             if self.place is None:
@@ -49,11 +52,11 @@ class LocalSource(Source):
                     raise ValueError(f"column {self.place!r} does not number every row; give each a whole number")
                 places = np.asarray(column).astype(np.int64)
             before += table.num_rows
-            yield Batch(places, table)
+            yield RowBatch(places, table)
 
 
 class TableSource(LocalSource):
-    """An Arrow table in memory."""
+    """A source whose rows are an Arrow table in memory."""
 
     kind = "table"
 
@@ -65,7 +68,7 @@ class TableSource(LocalSource):
 
 
 class ParquetSource(LocalSource):
-    """Parquet files, one after the other in the order of their names."""
+    """A source whose rows are in Parquet files, read one after the other by Arrow."""
 
     kind = "parquet"
 
@@ -77,8 +80,8 @@ class ParquetSource(LocalSource):
             file = _opened(path)
             if missing := [name for name in self.names if name not in file.schema_arrow.names]:
                 raise ValueError(f"{path}: column {missing[0]!r} is missing, which {self.paths[0]} has; write it again")
-            said = (file.schema_arrow.metadata or {}).get(PLAN_COLUMN.encode())
-            self.origins.append(None if said is None else said.decode())
+            plan = (file.schema_arrow.metadata or {}).get(PLAN_COLUMN.encode())
+            self.origins.append(None if plan is None else plan.decode())
         self._labels = [field.name for field in first.schema_arrow if _is_text(field.type)]
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -89,6 +92,7 @@ class ParquetSource(LocalSource):
 
 
 def _opened(path: Path, labels: Sequence[str] = ()) -> Any:
+    """Open a Parquet file; the columns in ``labels`` are read as dictionaries."""
     from pyarrow import parquet
 
     check_source(path)
@@ -97,15 +101,17 @@ def _opened(path: Path, labels: Sequence[str] = ()) -> Any:
 
 
 def _is_text(kind: Any) -> bool:
+    """Return whether an Arrow type is one of texts."""
     import pyarrow.types as types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind))
 
 
 class TextSource(LocalSource):
-    """Files of which some are CSV or JSON Lines, block by block; a first pass over each tells what its columns are.
+    """A source whose rows are in files of which some are CSV or JSON Lines; a first pass over each finds its columns.
 
-    ``convert``: what is made of a block, and of the number of rows before it in its file.
+    ``text`` and ``empty`` are those of ``TableFile``. ``convert``: makes the table that is read of a block of a file
+    without types, and of the number of rows before it in its file; None: blocks are read as they are.
     """
 
     kind = "files"
@@ -115,11 +121,11 @@ class TextSource(LocalSource):
     ) -> None:
         self._files = [table_file(path, text=text, empty=empty) for path in paths]
         self._convert, self.origins = convert, []
-        found = {}
+        names = {}
         for file in self._files:
             with file.refusing():
-                found[file.path] = file.names
-        check_alike(found)
+                names[file.path] = file.names
+        check_alike(names)
         self.names = self._files[0].names
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -133,7 +139,7 @@ class TextSource(LocalSource):
 
 
 class DuckSource(LocalSource):
-    """A DuckDB relation; what a query must hold beyond the connection's memory limit goes to its temporary folder."""
+    """A source whose rows are a DuckDB relation; DuckDB writes to disk what is beyond the connection's memory limit."""
 
     kind = "duckdb"
 
@@ -142,7 +148,7 @@ class DuckSource(LocalSource):
 
     @classmethod
     def of_paths(cls, paths: Sequence[Path]) -> DuckSource:
-        """Parquet files under a connection of their own, whose memory is limited and which spills."""
+        """Open Parquet files by a DuckDB connection of their own, with limited memory and a temporary folder."""
         import duckdb
 
         origins = ParquetSource(paths).origins
@@ -157,7 +163,7 @@ class DuckSource(LocalSource):
 
 
 class PolarsSource(LocalSource):
-    """A Polars LazyFrame, collected in batches by its streaming engine."""
+    """A source whose rows are a Polars LazyFrame, collected in batches by its streaming engine."""
 
     kind = "polars"
 
@@ -166,6 +172,7 @@ class PolarsSource(LocalSource):
 
     @classmethod
     def of_paths(cls, paths: Sequence[Path]) -> PolarsSource:
+        """Open Parquet files by Polars."""
         import polars
 
         return cls(polars.scan_parquet([str(path) for path in paths]), ParquetSource(paths).origins)
@@ -183,9 +190,11 @@ def source_of(
     data: Any, engine: str | None = None, place: str | None = None, *, text: Iterable[str] = (),
     empty: Iterable[str] = (), convert: Callable[[Any, int], Any] | None = None,
 ) -> Source:
-    """The source of a table that is elsewhere; ``engine`` reads paths, ``place`` numbers the rows by a column.
+    """Return the source of a table: of paths, a DuckDB relation, a Polars LazyFrame or a Spark frame.
 
-    ``text``, ``empty`` and ``convert`` say how CSV and JSON Lines are meant.
+    ``engine``: what reads paths: "arrow", "duckdb", "polars" or the address of a Spark cluster; None: Arrow. ``place``:
+    the column that numbers the rows; None: their order does. ``text``, ``empty`` and ``convert`` say how CSV and JSON
+    Lines are read, as ``TextSource`` takes them.
     """
     if isinstance(data, Source):
         return data
@@ -210,18 +219,21 @@ def source_of(
 
 
 def _source_of_parquet(paths: Files, engine: str) -> LocalSource:
+    """Return the source of Parquet files for one of ``ENGINES``; other files are an error."""
     for path in paths:
         if not _is_parquet(path):
             raise ValueError(f"{path}: is not Parquet, which {engine} needs here; leave engine out, or write it anew")
-    made = {"arrow": ParquetSource, "duckdb": DuckSource.of_paths, "polars": PolarsSource.of_paths}[engine]
-    return made(paths)
+    open_paths = {"arrow": ParquetSource, "duckdb": DuckSource.of_paths, "polars": PolarsSource.of_paths}[engine]
+    return open_paths(paths)
 
 
 def _is_parquet(path: Path) -> bool:
+    """Return whether a path is a Parquet file by its extension."""
     return path.suffix.lower() in (".parquet", ".pq")
 
 
 def _placed(source: LocalSource, place: str | None) -> LocalSource:
+    """Set the column that numbers a source's rows, and return the source; a column that is not there is an error."""
     if place is not None and place not in source.names:
         raise ValueError(f"column {place!r} is not in the table; it has {', '.join(source.names)}")
     source.place = place

@@ -1,8 +1,8 @@
-"""Rows on a Spark cluster: the work travels to the workers, and what it makes of their rows comes back.
+"""Read rows on a Spark cluster: work is sent to the workers, and its results come back.
 
-A row's place is its number in the Parquet files, one after the other by their paths, as for every other reader of the
-same files; or what the column ``place`` says. Rows that come from anywhere else have no number that stays: they get
-Spark's own, partition · 2³³ + position, and a warning.
+A row's *place* is its number in the Parquet files, one after the other by their paths, as for every other reader of the
+same files; or the number in the column that ``place`` names. Rows from anywhere else have no number that stays: they
+get Spark's own, partition · 2³³ + position, and a warning.
 
 Spark runs a task again when a worker is lost. The same rows have the same places then, so the same result is made.
 """
@@ -26,12 +26,19 @@ from typing import Any
 from urllib.parse import unquote
 
 from sfumato.domain import as_array
-from sfumato.tables.frames import BATCH_ROWS, PLAN_COLUMN, Batch, Result, Source
+from sfumato.tables.frames import BATCH_ROWS, PLAN_COLUMN, Result, RowBatch, Source
 from sfumato.tables.inputs import Files
 
-PLACE, FILE, FIRST, ROW = "sfumato.place", "sfumato.file", "sfumato.first", "sfumato.row"
+PLACE = "sfumato.place"  # the column that is added to a frame: the place of each row
+FILE = "sfumato.file"  # the column of the path of each row's file
+FIRST = "sfumato.first"  # the column of the place of the first row of each row's file
+ROW = "sfumato.row"  # the column of each row's number within its file
 SECONDS_TO_ANSWER = 5.0
+"""How long a cluster's address may take to accept a connection. By judgement: on a network it takes milliseconds; Spark
+itself would try for minutes before it says that nobody answers."""
+# Settings of a session that leave the terminal to sfumato: no page of Spark's own, no progress bars, errors only.
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+# The warning, and for written files the error, for rows whose places may change.
 UNSTEADY = (
     "the rows of this Spark frame have no numbers that stay, so that a record may change its fold or its noise when "
     "Spark runs a task again; read Parquet files directly, or name a column of whole numbers: place="
@@ -39,9 +46,10 @@ UNSTEADY = (
 
 
 class SparkSource(Source):
-    """The rows of a Spark frame; ``place`` names a column of whole numbers that tells its rows apart.
+    """A source whose rows are a Spark frame.
 
-    ``files``: the Parquet files that the frame reads, in the order in which their rows are numbered (None: by name).
+    ``place``: the column of whole numbers that are the rows' places; None: their numbers in the Parquet files.
+    ``files``: the Parquet files that the frame reads, in the order in which their rows are numbered; None: by name.
     """
 
     kind = "spark"
@@ -59,11 +67,14 @@ class SparkSource(Source):
 
     @classmethod
     def of_paths(cls, session: Any, data: Any, place: str | None = None) -> SparkSource:
-        """Parquet files: paths, folders and patterns on this machine (which the workers see as well), or addresses of
-        files elsewhere, as Spark understands them."""
+        """Open Parquet files by a Spark session.
+
+        ``data``: paths, folders and patterns on this machine, which the workers must see as well; or addresses of files
+        elsewhere, as Spark takes them.
+        """
         given = [data] if isinstance(data, (str, Path)) else list(data)
-        if any(re.match(r"\w+:/", str(each)) for each in given):
-            files, names = None, [str(each) for each in given]
+        if any(re.match(r"\w+:/", str(name)) for name in given):
+            files, names = None, [str(name) for name in given]
         else:
             files = [Path(os.path.abspath(path)) for path in Files.named(data)]
             names = [re.sub(r"([][{}*?\\])", r"\\\1", str(path)) for path in files]  # no pattern any more
@@ -71,20 +82,20 @@ class SparkSource(Source):
             frame = session.read.parquet(*names)
         return cls(frame, place, files)
 
-    def gather(self, work: Callable[[Iterator[Batch]], Result], columns: Sequence[str]) -> list[Result]:
+    def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
         chosen, names = self._chosen(columns)
         with in_one_line():
-            shares = chosen.mapInArrow(Share(work, names), "result binary").collect()
+            shares = chosen.mapInArrow(ReduceShare(work, names), "result binary").collect()
         results = [pickle.loads(share.result) for share in shares]
         for result in results:
-            if isinstance(result, Refusal):
+            if isinstance(result, RefusedShare):
                 raise result.error
         return results
 
     def mapped(self, make: Callable[[Any, Any], Any], columns: Sequence[str], schema: Any) -> Any:
-        """The Spark frame of what ``make(places, table)`` makes of the rows, in an Arrow schema.
+        """Return the Spark frame of what ``make(places, table)`` makes of each batch of rows, in an Arrow schema.
 
-        It is made anew whenever it is asked for something; so every row needs a place that stays and is its own.
+        Spark makes it anew whenever it is read, so every row needs a place that stays and that no other row has.
         """
         if self._unsteady:
             raise ValueError(UNSTEADY)
@@ -94,22 +105,27 @@ class SparkSource(Source):
             if twice is not None:
                 raise ValueError(f"several rows have the place {twice[0]}; give each row its own, in a column: place=")
             form = self._placed.sparkSession.createDataFrame(schema.empty_table()).schema
-            return chosen.mapInArrow(Making(make, names), form)
+            return chosen.mapInArrow(MapShare(make, names), form)
 
     def _chosen(self, columns: Sequence[str]) -> tuple[Any, list[str]]:
-        """The frame with these columns and the place, under names that Spark does not take apart at dots."""
+        """Return (the frame with only these columns and the rows' places, the names of its columns).
+
+        In the frame they are called c0, c1, …, because Spark splits names at dots.
+        """
         for name in columns:
             self._check(name)
         names = [*dict.fromkeys(columns), PLACE]
         return self._placed.select(*(_column(name).alias(f"c{number}") for number, name in enumerate(names))), names
 
     def _check(self, name: str) -> None:
+        """Raise an error unless the frame has a column of this name."""
         if name not in self.names:
             raise ValueError(f"column {name!r} is not in the table; it has {', '.join(self.names)}")
 
     # --- the frame with one more column, the place of each row ------------------------------------------------------
 
     def _by_column(self, frame: Any, place: str) -> Any:
+        """Return the frame with the places that one of its columns holds."""
         self._check(place)
         kind = dict(frame.dtypes)[place]
         if kind not in ("tinyint", "smallint", "int", "bigint"):
@@ -117,7 +133,10 @@ class SparkSource(Source):
         return frame.withColumn(PLACE, _column(place).cast("long"))
 
     def _by_files(self, frame: Any, files: Sequence[Path] | None) -> Any:
-        """The first row of each file is found by a join with the small table of files, which every worker gets."""
+        """Return the frame with places that number the rows of its Parquet files one after the other.
+
+        The place of each file's first row comes from a join with the small table of files, which every worker gets.
+        """
         import pyarrow
         from pyspark.sql.functions import broadcast, col
 
@@ -132,22 +151,25 @@ class SparkSource(Source):
             FIRST: [0, *accumulate(rows for rows, _ in footers)][:-1],
         })  # fmt: skip
         numbered = frame.select("*", col("_metadata.file_path").alias(FILE), col("_metadata.row_index").alias(ROW))
-        known = numbered.join(broadcast(frame.sparkSession.createDataFrame(first)), [FILE], "left")
-        return known.withColumn(PLACE, _column(FIRST) + _column(ROW))
+        joined_frame = numbered.join(broadcast(frame.sparkSession.createDataFrame(first)), [FILE], "left")
+        return joined_frame.withColumn(PLACE, _column(FIRST) + _column(ROW))
 
     def _as_they_come(self, frame: Any) -> Any:
+        """Return the frame with Spark's own row numbers as places, which may change when a task runs again."""
         from pyspark.sql.functions import monotonically_increasing_id
 
         return frame.withColumn(PLACE, monotonically_increasing_id())
 
 
 def _column(name: str) -> Any:
+    """Return a Spark column by its name, which may hold dots."""
     from pyspark.sql.functions import col
 
     return col("`" + name.replace("`", "``") + "`")
 
 
 def _has_row_numbers(frame: Any) -> bool:
+    """Return whether Spark knows the file and the row number of each row, as it does for Parquet files."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -158,7 +180,7 @@ def _has_row_numbers(frame: Any) -> bool:
 
 
 def _footers(session: Any, files: Sequence[str]) -> list[tuple[int, str | None]]:
-    """Of each Parquet file how many rows it has, and which plan it says to be of; read as Spark itself reads it."""
+    """Return (the number of rows, the plan that the metadata name or None) of each Parquet file, read through Spark."""
     from py4j.protocol import Py4JJavaError
 
     jvm, settings = session.sparkContext._jvm, session.sparkContext._jsc.hadoopConfiguration()
@@ -180,7 +202,7 @@ def _footers(session: Any, files: Sequence[str]) -> list[tuple[int, str | None]]
 
 
 def write_parquet(frame: Any, folder: str) -> int:
-    """A frame as a new folder of Parquet files; how many rows it has."""
+    """Write a frame to a new folder of Parquet files, and return how many rows it has."""
     with in_one_line():
         frame.write.parquet(folder)
         return int(frame.sparkSession.read.parquet(folder).count())
@@ -189,17 +211,20 @@ def write_parquet(frame: Any, folder: str) -> int:
 # --- on the workers -----------------------------------------------------------------------------------------------
 
 
-class Refusal:
-    """What the work says of rows that it cannot take; there is no point in trying again."""
+class RefusedShare:
+    """The error that work raised for bad rows of a worker's share, sent back as its result.
+
+    Raised on the worker, it would make Spark run the task again.
+    """
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
 
-class Share:
-    """What a worker does with its share of the rows: nothing where there are none."""
+class ReduceShare:
+    """A function that a worker runs on its share of the rows: it yields the pickled result of work, or nothing."""
 
-    def __init__(self, work: Callable[[Iterator[Batch]], Any], names: Sequence[str]) -> None:
+    def __init__(self, work: Callable[[Iterator[RowBatch]], Any], names: Sequence[str]) -> None:
         self.work, self.names = work, list(names)
 
     def __call__(self, arrived: Iterator[Any]) -> Iterator[Any]:
@@ -212,12 +237,12 @@ class Share:
                 return
             result = self.work(chain([first], batches))
         except (ValueError, TypeError) as error:
-            result = Refusal(error)
+            result = RefusedShare(error)
         yield pyarrow.RecordBatch.from_pydict({"result": [pickle.dumps(result)]})
 
 
-class Making:
-    """What a worker makes of every batch of its share."""
+class MapShare:
+    """A function that a worker runs on its share of the rows: it yields the rows that ``make`` makes of each batch."""
 
     def __init__(self, make: Callable[[Any, Any], Any], names: Sequence[str]) -> None:
         self.make, self.names = make, list(names)
@@ -227,34 +252,38 @@ class Making:
             yield from self.make(batch.places, batch.table).to_batches()
 
 
-def joined(arrived: Iterator[Any], names: list[str]) -> Iterator[Batch]:
-    """Spark's small batches as batches of about BATCH_ROWS rows."""
-    held: list[Any] = []
-    for some in arrived:
-        held.append(some)
-        if sum(one.num_rows for one in held) >= BATCH_ROWS:
-            yield _batch(held, names)
-            held = []
-    if any(one.num_rows for one in held):
-        yield _batch(held, names)
+def joined(arrived: Iterator[Any], names: list[str]) -> Iterator[RowBatch]:
+    """Join Spark's small batches to batches of about BATCH_ROWS rows, and yield them with their columns' names."""
+    waiting: list[Any] = []
+    for batch in arrived:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= BATCH_ROWS:
+            yield _batch(waiting, names)
+            waiting = []
+    if any(one.num_rows for one in waiting):
+        yield _batch(waiting, names)
 
 
-def _batch(held: list[Any], names: list[str]) -> Batch:
+def _batch(parts: list[Any], names: list[str]) -> RowBatch:
+    """Join Arrow batches to one, with the places of its rows; a row without a place is an error."""
     import pyarrow
 
-    table = pyarrow.Table.from_batches(held).rename_columns(names)
+    table = pyarrow.Table.from_batches(parts).rename_columns(names)
     places = table.column(PLACE)
     if places.null_count:
         raise ValueError("a row has no place; number all rows in the column that place= names")
-    return Batch(as_array(places), table.drop_columns([PLACE]))
+    return RowBatch(as_array(places), table.drop_columns([PLACE]))
 
 
 # --- where Spark is -----------------------------------------------------------------------------------------------
 
 
 def session_at(master: str) -> Any:
-    """A session with the cluster at an address ("spark://host:7077", "local[2]", "yarn"); the one that runs already,
-    if there is one. Everything else is as Spark's own settings say (``spark-defaults.conf``)."""
+    """Return a Spark session with the cluster at an address: "spark://host:7077", "local[2]", "yarn".
+
+    It is the session that runs already, if there is one. Everything else is as Spark's own settings say
+    (``spark-defaults.conf``).
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -272,7 +301,10 @@ def session_at(master: str) -> Any:
 
 
 def _near(master: str) -> dict[str, str]:
-    """What a cluster on this machine needs besides: the same Python, and no address but the loopback's."""
+    """Return the settings that a cluster on this machine needs: the loopback address; others need none.
+
+    The workers of such a cluster are told to run the same Python.
+    """
     hosts = re.findall(r"([^/,\s]+):(\d+)", master) if master.startswith("spark://") else []
     if master.startswith("spark://"):
         _check_answers(master, hosts)
@@ -283,7 +315,7 @@ def _near(master: str) -> dict[str, str]:
 
 
 def _check_answers(master: str, hosts: Sequence[tuple[str, str]]) -> None:
-    """Spark itself would try for minutes."""
+    """Raise an error if none of a cluster's hosts accepts a connection; Spark itself would try for minutes."""
     for host, port in hosts:
         try:
             socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
@@ -311,12 +343,12 @@ EXPLANATIONS = (
     (r"FAILED_READ_FILE.*?reading file (.*?)\.\s", "{0}: not a readable Parquet file; write it again, or leave it out"),
     (r"JAVA_GATEWAY_EXITED|UnsupportedClassVersionError", "Java did not start Spark; Spark needs Java 17 or later"),
 )
-"""What Spark says, and what is to be done about it."""
+"""(a pattern in Spark's error, the line that says what is wrong and what to do), tried in this order."""
 
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """What Spark says in a hundred lines, said in one."""
+    """Turn Spark's errors raised inside, of a hundred lines each, into errors in one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -335,5 +367,5 @@ def in_one_line() -> Iterator[None]:
 
 
 def _path(file: str) -> str:
-    """A file as people name it; Spark says ``file:/`` before it, and writes a space as %20."""
+    """Return the path of a file that Spark names: without the ``file:/`` before it, and with %20 as a space."""
     return unquote(re.sub("^file:/*", "/", file))

@@ -105,7 +105,7 @@ def test_the_steering_kernels_branch_on_no_data() -> None:
         for node in ast.walk(functions[name]):
             assert not isinstance(node, (ast.While, ast.IfExp, ast.BoolOp, ast.Break, ast.Continue)), name
             if isinstance(node, ast.If):
-                assert ast.unparse(node.test) == "place + length > 64"
+                assert ast.unparse(node.test) == "bit + length > 64"
 
 
 def test_expansion_with_and_without_a_compiler_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def test_neighbours_lie_on_no_line() -> None:
     law = channel.balanced()
     shares = 1 / np.arange(1, 1025)
     reports, weights = law.reports(shares / shares.sum()), (np.arange(1024) < 20) - 20 / 1024
-    added = law.held_in(weights) / (law.kept - law.stray)
+    added = law.weights_by_report(weights) / (law.kept - law.stray)
     variance = reports @ added**2 - (reports @ added) ** 2
     assert variance < 1.5 * 20 * 4 * 19 / 18**2
 
@@ -99,8 +99,8 @@ def test_the_law_is_two_values_and_its_balance_holds(categories: int, gamma: flo
     np.testing.assert_allclose(np.diag(chances), balanced.kept, rtol=1e-12)
     np.testing.assert_allclose(chances[~np.eye(categories, dtype=bool)], balanced.stray, rtol=1e-12)
     seen, weights = np.arange(channel.outputs.size) % 7.0, np.arange(categories) % 5.0
-    np.testing.assert_allclose(balanced.held_by(seen), held.T @ seen, atol=1e-9)
-    np.testing.assert_allclose(balanced.held_in(weights), held @ weights, atol=1e-9)
+    np.testing.assert_allclose(balanced.counts_by_code(seen), held.T @ seen, atol=1e-9)
+    np.testing.assert_allclose(balanced.weights_by_report(weights), held @ weights, atol=1e-9)
     np.testing.assert_allclose(balanced.reports(weights), law @ weights, rtol=1e-9)
 
 

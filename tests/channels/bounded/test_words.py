@@ -29,13 +29,13 @@ def test_lengths_begin_where_all_can_be_tried_and_end_with_the_whole_word() -> N
 def test_the_bucket_is_the_published_hash() -> None:
     digest = hashlib.sha256(b"sfumato/1/words\x003\x00cat").digest()
     assert SLANG.bucket("cat") == int.from_bytes(digest[:8], "big") % 2**19 == 177_508
-    assert SLANG.padded("cat") == "cat" + 3 * END and SLANG.padded("elephant") == "elepha"
+    assert SLANG.pad("cat") == "cat" + 3 * END and SLANG.pad("elephant") == "elepha"
 
 
 def test_beginnings_go_on_with_every_letter_and_behind_an_end_mark_with_nothing() -> None:
     small = sf.Words("ab", longest=20, gamma=3)
-    assert list(small.longer([""], 1)) == ["a", "b"]
-    assert list(small.longer(["ab", "b" + END], 3)) == ["aba", "abb", "ab" + END, "b" + 2 * END]
+    assert list(small.extend([""], 1)) == ["a", "b"]
+    assert list(small.extend(["ab", "b" + END], 3)) == ["aba", "abb", "ab" + END, "b" + 2 * END]
 
 
 @pytest.mark.parametrize("bound", [{"gamma": 19}, {"gamma": np.e}, {"epsilon": 1}])
@@ -74,7 +74,7 @@ def test_what_is_missing_stays_missing_and_long_words_are_cut() -> None:
     assert SLANG.randomize(None) is None and SLANG.randomize(float("nan")) is None
     reports = SLANG.randomize(["spoon", None, "elephant"], rng=1)
     assert reports[1] is None and reports[0] >= 0
-    assert sum(map(np.sum, SLANG.counted(reports))) == 2
+    assert sum(map(np.sum, SLANG.count(reports))) == 2
     assert SLANG.randomize(["elephant"], rng=2) == SLANG.randomize(["elepha"], rng=2)
 
 
@@ -100,15 +100,15 @@ def test_a_records_report_does_not_depend_on_others_being_missing() -> None:
         (lambda: SLANG.randomize(["ok", ""]), "row 2: '' is not a word; give texts"),
         (lambda: SLANG.randomize([3]), "row 1: 3 is not a word"),
         (lambda: SLANG.randomize(5), "row 1: 5 is not a word"),
-        (lambda: SLANG.counted([float("inf")]), "inf is no report of words; give the numbers"),
-        (lambda: SLANG.counted([10**30]), "0 is no report of words; give the numbers"),
-        (lambda: SLANG.counted([1.5, None]), "1.5 is no report of words"),
+        (lambda: SLANG.count([float("inf")]), "inf is no report of words; give the numbers"),
+        (lambda: SLANG.count([10**30]), "0 is no report of words; give the numbers"),
+        (lambda: SLANG.count([1.5, None]), "1.5 is no report of words"),
         (lambda: SLANG.lowest_discoverable_share(0), "n=0 is not a number of people"),
         (lambda: SLANG.lowest_discoverable_share(-5), "n=-5 is not a number of people"),
         (lambda: SLANG.lowest_discoverable_share("many"), "n='many' is not"),  # type: ignore[arg-type]
-        (lambda: SLANG.counted([10**9]), "1,000,000,000 is no report of these words"),
-        (lambda: SLANG.counted([-1]), "-1 is no report of these words"),
-        (lambda: SLANG.counted(["spoon"]), "'spoon' is no report of words; give the numbers"),
+        (lambda: SLANG.count([10**9]), "1,000,000,000 is no report of these words"),
+        (lambda: SLANG.count([-1]), "-1 is no report of these words"),
+        (lambda: SLANG.count(["spoon"]), "'spoon' is no report of words; give the numbers"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line(make: Any, words: str) -> None:

@@ -1,4 +1,4 @@
-"""Noise that is added on a grid: of one number (gaussian, uniform, laplace), or of several numbers of one person."""
+"""Channels that add noise on a grid: to one number (gaussian, uniform, Laplace) or to several numbers of a person."""
 
 from sfumato.channels.additive.correlated_noise import CorrelatedNoise
 from sfumato.channels.additive.gaussian import Gaussian

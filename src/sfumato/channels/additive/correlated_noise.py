@@ -1,7 +1,7 @@
-"""Correlated noise: several numbers of one person blurred at once, by noise that follows their own covariance.
+"""Correlated noise: several numbers of one person blurred at once, by noise that is correlated as the answers are.
 
 Independent noise on correlated answers is weak: projecting the reports on the directions in which people differ removes
-most of it. Noise with the covariance κΣ of the people themselves hides in the same directions, so that all reports
+most of it. Noise with the covariance κΣ, Σ that of the people, hides in the same directions, so that all reports
 together place no answer more closely than its own report does.
 
 The noise is drawn on the grid, column by column, in whole numbers of steps: with Cholesky's factor C of κΣ and the
@@ -35,15 +35,22 @@ from sfumato.guarantee import CombinedGuarantee
 from sfumato.prose import voice
 
 UNIT = 1 << 32
+"""The weights W are whole multiples of 1/UNIT, as docs/programs.md states: u has 32 bits, and W·k fits in 64."""
 
 
 class CorrelatedNoise(Mechanism):
-    """w = x + e for a row of numbers, e gaussian with covariance ratio·covariance, on the grid.
+    """A mechanism that adds correlated gaussian noise to several numbers of one person, on a grid.
 
     Domain: named Intervals, one a column.
-    Law: the product of conditional laws above.
+    Law: w = x + e for a row x of numbers, e gaussian with covariance ratio·covariance; exactly, the product of
+    conditional laws at the top of ``correlated_noise.py``.
     γ: ∞, the tails have no bound.
     Interval width of column j at confidence c: 2·z((1+c)/2)·√(ratio·covariance[j, j]), from all reports together.
+
+    ``domains``: the Interval of each column by its name.
+    ``covariance``: of the true values of people, columns in the order of ``domains``. One of two says how much noise:
+    ``ratio``: the noise's covariance as a multiple of ``covariance``.
+    ``privacy``: the interval width at ``confidence`` that every column has at least, as a share of its domain's width.
 
     >>> import numpy as np, sfumato as sf
     >>> spread = np.array([[100.0, 90.0], [90.0, 100.0]])
@@ -80,7 +87,7 @@ class CorrelatedNoise(Mechanism):
         self._weights = np.rint(np.tril(weights, -1) * UNIT).astype(np.int64)
 
     def _ratio_for(self, privacy: float | None, confidence: float) -> float:
-        """The smallest ratio that gives every column the wanted share of its range."""
+        """Return the smallest ratio at which the interval width of every column is ``privacy`` times its domain's."""
         unit = 2 * normal_quantile((1 + check_confidence(confidence)) / 2)
         ranges = np.array([domain.width for domain in self.domains.values()])
         wanted = check_positive("privacy", privacy or 0.0) * ranges
@@ -88,7 +95,7 @@ class CorrelatedNoise(Mechanism):
 
     @property
     def levels(self) -> Mapping[str | None, Channel]:
-        """None: several numbers at once have no table of their own; ``marginal(name)`` is the channel of one."""
+        """Empty: several numbers at once have no table of a single value; see ``marginal(name)``."""
         return {}
 
     # --- drawing reports ----------------------------------------------------------------------------------------
@@ -96,7 +103,11 @@ class CorrelatedNoise(Mechanism):
     def randomize(
         self, values: Any, rng: Rng = None, *, level: Any = None, key: Key = None, question: str = ""
     ) -> Any:
-        """Reports for a mapping of columns, or for an array with one row a person; a missing value hides the row."""
+        """Draw a report for every person: a row of noisy numbers; a missing value makes the person's whole row missing.
+
+        ``values``: a mapping from column name to values, which gives a mapping; or an array with one row a person.
+        ``level``: has no meaning here. ``rng``, ``key`` and ``question`` are those of ``Channel.randomize``.
+        """
         if isinstance(values, Mapping):
             missing = [name for name in self.domains if name not in values]
             if missing:
@@ -105,13 +116,13 @@ class CorrelatedNoise(Mechanism):
             reports = self.randomize(table, rng, key=key, question=question).T
             single = all(np.ndim(values[name]) == 0 for name in self.domains)
             return {name: part[0].item() if single else part for name, part in zip(self.domains, reports, strict=True)}
-        codes, known = self.encode(values)
+        codes, complete = self.encode(values)
         reports = codes + self._draw(codes, self._source(rng, key, question))
         numbers = np.column_stack([grid.number(column) for grid, column in zip(self.inputs, reports.T, strict=True)])
-        return np.where(known[:, None], numbers, np.nan)
+        return np.where(complete[:, None], numbers, np.nan)
 
     def encode(self, values: Any) -> tuple[Codes, Any]:
-        """True codes, and which rows are complete."""
+        """Return (the true codes of ``values``, one row a person; which rows have no missing value)."""
         table = as_numbers(values)
         if table.ndim != 2 or table.shape[1] != len(self.domains):
             raise ValueError(f"values has shape {table.shape}; give one row a person and {len(self.domains)} columns")
@@ -120,11 +131,12 @@ class CorrelatedNoise(Mechanism):
         return np.maximum(codes, 0), ~np.isnan(cleaned).any(axis=1)
 
     def _draw(self, codes: Codes, source: WordSource) -> Codes:
+        """Draw the noise of every row in steps of the grid, with words of a source."""
         identity = row_codes(codes) if isinstance(source, KeyedWords) else np.zeros(len(codes), dtype=np.int64)
         return self.noise_of(source.rows(identity, 2 * len(self.domains)))
 
     def noise_of(self, words: Any) -> Codes:
-        """The noise in steps, two words a column: the program's one interpreter."""
+        """Return the noise that words lead to, in steps of the grid: one row a person, made of two words a column."""
         steps = np.zeros((len(words), len(self._noises)), dtype=np.int64)
         for j, noise in enumerate(self._noises):
             drawn = noise.steps()[0].noise.draw(words[:, 2 * j]).astype(np.int64) - noise.reach
@@ -134,16 +146,17 @@ class CorrelatedNoise(Mechanism):
     @cached_property
     def reach(self) -> tuple[int, ...]:
         """The most steps of noise in each column: |k_j| ≤ r_j + 1 + ⌊Σ_{i<j} |W_ji| · reach_i⌋, r_j that of e_j."""
-        found: list[int] = []
+        reaches: list[int] = []
         for row, noise in zip(np.abs(self._weights).tolist(), self._noises, strict=True):
-            found.append(noise.reach + 1 + sum(w * k for w, k in zip(row, found, strict=False)) // UNIT)
-        return tuple(found)
+            reaches.append(noise.reach + 1 + sum(w * k for w, k in zip(row, reaches, strict=False)) // UNIT)
+        return tuple(reaches)
 
     def _centre(self, steps: Codes, column: int) -> Codes:
-        """2^32 · Σ_{i<j} W_ji · k_i."""
+        """Return 2^32·c_j = 2^32·Σ_{i<j} W_ji·k_i of one column j for every row, from the noise of those before it."""
         return np.asarray(steps[:, :column] @ self._weights[column, :column])
 
     def program(self) -> dict[str, Any]:
+        """Return the drawing program as plain data; see "Several numbers at once" in docs/programs.md."""
         columns = [
             {
                 **read_space(noise.inputs),
@@ -158,7 +171,11 @@ class CorrelatedNoise(Mechanism):
     # --- the law ------------------------------------------------------------------------------------------------
 
     def conditional_chances(self, reports: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
-        """(P[k_j < its value], P[k_j = its value]) of every column given the columns before it, for whole rows."""
+        """Return two tables, one row a person: P[noise below that of the report] and P[noise equal to it], by column.
+
+        Each column's chances are conditional on the noise of the columns before it. ``reports`` and ``values`` hold one
+        row of numbers a person.
+        """
         steps = self._codes(reports) - self._codes(values)
         below, equal = np.zeros(steps.shape), np.zeros(steps.shape)
         for j, noise in enumerate(self._noises):
@@ -166,37 +183,40 @@ class CorrelatedNoise(Mechanism):
             up = (centre & (UNIT - 1)) / UNIT
             cumulative = np.concatenate([[0.0], np.minimum(np.cumsum(noise.noise), 1.0)])
             for rounded, share in ((0, 1 - up), (1, up)):
-                place = steps[:, j] - (centre >> 32) - rounded + noise.reach
-                ends = cumulative[np.clip(np.stack([place, place + 1]), 0, noise.noise.size)]
+                index = steps[:, j] - (centre >> 32) - rounded + noise.reach
+                ends = cumulative[np.clip(np.stack([index, index + 1]), 0, noise.noise.size)]
                 below[:, j] += share * ends[0]
                 equal[:, j] += share * (ends[1] - ends[0])
         return below, equal
 
     @cached_property
     def agreement(self) -> float:
-        """At least the chance that two reports of one row are equal: Π_j Σ_k q_j[k]²."""
+        """An upper bound of the chance that two reports of one row of answers are equal: Π_j Σ_k q_j[k]²."""
         return math.prod(float(noise.noise @ noise.noise) for noise in self._noises)
 
     def probability(self, reports: ArrayLike, values: ArrayLike) -> Floats:
-        """P[report | value] of whole rows."""
+        """Return P[report | value] for every person; ``reports`` and ``values`` hold one row of numbers each."""
         return np.asarray(self.conditional_chances(reports, values)[1].prod(axis=1))
 
     def _codes(self, rows: ArrayLike) -> Codes:
-        """Codes of rows of numbers, also beyond the domain."""
+        """Return the codes of rows of numbers, not clipped: those beyond the domain are below 0 or above the last."""
         table = np.atleast_2d(np.asarray(rows, dtype=float))
         scaled = [(column - grid.origin) / grid.step for grid, column in zip(self.inputs, table.T, strict=True)]
         return np.asarray(np.rint(np.column_stack(scaled)), dtype=np.int64)
 
     @cached_property
     def noise_covariance(self) -> Floats:
-        """The covariance of the noise as drawn; rounding at random adds h²·E[f(1 − f)] to a conditional variance."""
+        """The covariance of the noise as drawn, in units of the domains.
+
+        Rounding at random adds h²·E[f(1 − f)] to the conditional variance of a column with steps of h.
+        """
         mixing = np.linalg.inv(np.eye(len(self.steps)) - self._weights / UNIT * self.steps[:, None] / self.steps)
         own = np.array([noise.noise_variance for noise in self._noises])
         rounded = [self.steps[j] ** 2 * self._rounding(j) for j in range(len(self.steps))]
         return np.asarray(mixing * (own + rounded) @ mixing.T)
 
     def _rounding(self, column: int) -> float:
-        """E[f(1 − f)]: exact after one column, 1/6 as for an even f after several."""
+        """Return E[f(1 − f)] of one column: 0 for the first, exact for the second, 1/6 (f even on 0..1) for others."""
         if column != 1:
             return 1 / 6 if column else 0.0
         first = self._noises[0]
@@ -204,15 +224,18 @@ class CorrelatedNoise(Mechanism):
         return float(first.noise @ (up * (1 - up)))
 
     def marginal(self, name: str) -> Gaussian:
-        """The channel that one column's report passes when the others are not looked at."""
+        """Return the channel of the column ``name`` by itself: gaussian noise of the column's own variance."""
         if name not in self.domains:
             raise ValueError(f"column {name!r} is unknown; there are {', '.join(self.domains)}")
-        place = list(self.domains).index(name)
-        scale = math.sqrt(self.ratio * self.covariance[place, place])
-        return Gaussian(self.domains[name], scale=scale, step=float(self.steps[place]))
+        column = list(self.domains).index(name)
+        scale = math.sqrt(self.ratio * self.covariance[column, column])
+        return Gaussian(self.domains[name], scale=scale, step=float(self.steps[column]))
 
     def moments(self, reports: ArrayLike) -> tuple[Floats, Floats]:
-        """Mean and covariance of the true values: Cov(x) = Cov(w) − Cov(e), without bias."""
+        """Return the mean and the covariance of the true values, without bias: Cov(x) = Cov(w) − Cov(e).
+
+        ``reports``: w, one row of numbers a person; rows with a missing value are left out.
+        """
         rows = np.asarray(reports, dtype=float)
         rows = rows[~np.isnan(rows).any(axis=1)]
         return rows.mean(axis=0), np.asarray(np.cov(rows, rowvar=False) - self.noise_covariance)
@@ -220,7 +243,11 @@ class CorrelatedNoise(Mechanism):
     # --- statements ---------------------------------------------------------------------------------------------
 
     def guarantee(self, prior: Any = None, *, language: str = "en") -> CombinedGuarantee:
-        """What all the reports reveal together; ``prior`` maps names to beliefs."""
+        """Return the statement of what all columns of a report can reveal together.
+
+        ``prior``: what is believed of each column beforehand, by its name, in the forms that ``Channel.guarantee``
+        takes. ``language``: of its sentences, "en", "de" or "fr".
+        """
         believed, say = prior or {}, voice(language)
         parts = {name: self.marginal(name).guarantee(believed.get(name), language=language) for name in self.domains}
         return CombinedGuarantee(parts, (say("note.covariance", ratio=say.number(self.ratio)),), language=language)
@@ -245,12 +272,13 @@ class CorrelatedNoise(Mechanism):
 
 
 def _check_covariance(covariance: ArrayLike, size: int) -> Floats:
-    found = np.asarray(covariance, dtype=float)
-    if size < 2 or found.shape != (size, size):
-        raise ValueError(f"covariance has shape {found.shape} for {size} columns; give one row and column for each")
-    deviations = np.sqrt(np.maximum(np.diag(found), 0))
+    """Return a covariance as an array; raise an error unless it is symmetric and positive definite, of this size."""
+    given = np.asarray(covariance, dtype=float)
+    if size < 2 or given.shape != (size, size):
+        raise ValueError(f"covariance has shape {given.shape} for {size} columns; give one row and column for each")
+    deviations = np.sqrt(np.maximum(np.diag(given), 0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        alike = found / deviations / deviations[:, None]  # correlations: columns may be in units of their own
-    if not np.allclose(alike, alike.T) or np.linalg.eigvalsh(alike).min() <= 1e-12 * size:
+        correlations = given / deviations / deviations[:, None]  # columns may be in units of their own
+    if not np.allclose(correlations, correlations.T) or np.linalg.eigvalsh(correlations).min() <= 1e-12 * size:
         raise ValueError("covariance is not symmetric with positive eigenvalues; drop columns that others determine")
-    return np.asarray((found + found.T) / 2)
+    return np.asarray((given + given.T) / 2)

@@ -11,16 +11,27 @@ from sfumato.channels.portable import exponential, logarithm
 from sfumato.domain import Floats, Interval, check_codes
 
 BOUND_SLACK = tuple(10.0**-digits for digits in range(9, 1, -1))
+"""By what share the scale for a bound is raised above width/ln γ, tried one after the other: rounding the law to whole
+multiples of 2^-64 lifts its γ a little above the formula's. On the usual grid the first, 1e-9, is enough up to 1,000;
+γ = 1e6 takes 1e-7 and 1e9 takes 1e-5. By judgement none above 1 %: that γ needs another channel."""
 
 
 class Laplace(ScaledNoise):
-    """w = x + Laplace(scale), gathered at the ends once it is far outside the domain.
+    """A channel that adds Laplace noise: w = x + Laplace(scale), rounded to a grid.
 
-    Domain: an Interval.
-    Law: q[k] = F((k+½)·step) − F((k−½)·step), F(t) = ½·e^(t/scale) for t ≤ 0.
-    γ: e^(range/scale), read off the table (∞ when the law's 64 bits cannot hold the far tail). With ``gamma=`` or
-    ``epsilon=`` the scale is the least, to nine digits, at which the table's γ is at most that.
+    Law: q[k] = F((k+½)·step) − F((k−½)·step) for k steps of noise, F(t) = ½·e^(t/scale) for t ≤ 0; reports further than
+    ten scales outside the domain become its end reports.
+    γ: e^(width/scale), read off the table (∞ when the law's 64 bits cannot hold the far tail).
     Interval width at confidence c: −2·scale·ln(1−c).
+
+    ``domain``: the Interval of the true values. One of five says how much noise:
+    ``gamma`` or ``epsilon``: the bound on the table's γ, or its logarithm; the scale is the least that keeps it.
+    ``scale``: the mean absolute noise, in units of the domain.
+    ``privacy``: the interval width at ``confidence``, as a share of the domain's width.
+    ``snr``: Var(data)/Var(noise), where ``data_deviation`` is the standard deviation of the data; without it they are
+    taken to fill the domain evenly.
+    ``step``: the distance of grid points; None: at most 1/32 of the noise and 1/1000 of the domain's width.
+    ``missing`` and ``outside`` are those of ``Channel``.
 
     >>> import sfumato as sf
     >>> noise = sf.Laplace(sf.Interval(20, 80), gamma=19)
@@ -29,8 +40,11 @@ class Laplace(ScaledNoise):
     """
 
     kind = "laplace"
-    symmetric_reach, unit_deviation = 40.0, math.sqrt(2)
+    symmetric_reach = 40.0  # 4e-18 of the noise is further out: near 2^-64, the smallest chance that a law holds
+    unit_deviation = math.sqrt(2)
     gathered_beyond = 10.0
+    """Scales past the domain where reports are gathered at the end codes. By judgement: at most 2e-5 of the reports are
+    further out; fewer scales would blur the ends of the crowd, more would make the grid of reports larger."""
 
     def __init__(
         self, domain: Interval, scale: float | None = None, *, privacy: float | None = None,
@@ -47,8 +61,8 @@ class Laplace(ScaledNoise):
         if self.unit_deviation * least > LARGEST_NOISE / 2 * self.domain.width:
             raise ValueError(f"gamma={gamma:g} takes noise too wide to read any crowd through; use 1.06 or more")
         for slack in BOUND_SLACK:
-            found = Laplace(self.domain, least * (1 + slack), step=step).exact_gamma
-            if found is not None and found <= gamma:
+            reached = Laplace(self.domain, least * (1 + slack), step=step).exact_gamma
+            if reached is not None and reached <= gamma:
                 return least * (1 + slack)
         raise ValueError(f"gamma={gamma:g} is more than laplace noise in 64 bits can state; use square-wave, or less")
 

@@ -1,4 +1,4 @@
-"""Additive noise on a grid: Gaussian, Uniform and Laplace.
+"""The base class of channels that add noise on a grid: Gaussian, Uniform and Laplace.
 
 A true value is rounded to the channel's grid (step ``step``), a whole number of steps is added, and the sum is the
 report. The number of steps k has the law
@@ -7,8 +7,9 @@ report. The number of steps k has the law
 
 so the table is q shifted along the grid: P[report, true] = q[report − true]. No low-order bits of the value remain.
 
-How much noise may be said by its own parameter, by the share of the range that it hides (``privacy``), or by the signal
-to noise ratio Var(data)/Var(noise) (``snr``, LKT08 App. B) with the deviation of the data (``data_deviation``).
+How much noise there is may be stated in three ways: by the *size* of the noise (``scale``, ``halfwidth``), by the share
+of the range that it hides (``privacy``), or by the ratio Var(data)/Var(noise) (``snr``, LKT08 App. B) with the standard
+deviation of the data (``data_deviation``).
 """
 
 from __future__ import annotations
@@ -22,36 +23,44 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.channels.base import Channel
-from sfumato.channels.bound import checked_bound, gamma_of, one_given, refuse_bound
+from sfumato.channels.bound import checked_bound, gamma_of, refuse_bound, require_one
 from sfumato.channels.program import Alias, Shift, integer_weights
 from sfumato.channels.resolution import check_confidence, check_positive, check_step, default_step, holds_every_integer
 from sfumato.domain import Floats, Grid, Interval, check_codes
 from sfumato.prose import Voice
 
 LARGEST_NOISE = 50.0
+"""The largest standard deviation of noise, in widths of the domain. By judgement: a mean is then known to ± 1 % of the
+width only from 25 million reports on; less would forbid what a very large survey can read."""
 LARGEST_LAW = 20_000_000
+"""Entries of the largest table on which privacy is measured, 160 MB of floats; beyond it a coarser grid stands in. By
+judgement: entropies of a grid ten times as coarse as the usual one differ in the third digit."""
 
 
 class AdditiveNoise(Channel):
-    """w = x + noise; the shared part of Gaussian, Uniform and Laplace."""
+    """A channel that reports w = x + noise on a grid; the base class of Gaussian, Uniform and Laplace."""
 
-    own_parameter: ClassVar[str]
+    own_parameter: ClassVar[str]  # the name of the parameter that states the noise's size
     right_on_average = True
-    symmetric_reach: ClassVar[float]
-    unit_deviation: ClassVar[float]
+    symmetric_reach: ClassVar[float]  # how far noise reaches to each side, in sizes
+    unit_deviation: ClassVar[float]  # the standard deviation of noise of size 1
 
     def __init__(
         self, domain: Interval, ways: Mapping[str, float | None], bound: Mapping[str, Any], *, confidence: float,
         data_deviation: float | None, step: float | None, missing: str, outside: str,
     ) -> None:  # fmt: skip
-        """``ways``: of saying how much noise, by name; ``bound``: more of them, by γ or ε. One of all is given."""
+        """Lay the grids for noise whose amount exactly one of the given parameters states.
+
+        ``ways``: the parameters that state the noise's size, its privacy or its ratio, by name, None where not given.
+        ``bound``: "gamma" and "epsilon" likewise, where the class takes them.
+        """
         if self.unbounded:
             refuse_bound(self.kind, self.unbounded, bound)
         if not isinstance(domain, Interval):
             raise TypeError(f"{self.kind} noise needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
         super().__init__(domain, missing, outside)
         self.domain: Interval = domain
-        name, value = one_given(f"{self.kind} noise", **ways, **bound)
+        name, value = require_one(f"{self.kind} noise", **ways, **bound)
         if data_deviation is not None and name != "snr":
             raise ValueError(f"data_deviation={data_deviation!r} is read with snr= only; leave it out")
         self.confidence = check_confidence(confidence)
@@ -75,13 +84,16 @@ class AdditiveNoise(Channel):
         self._lay_grids()
 
     def _size_at_ratio(self, snr: float, data_deviation: float | None) -> float:
-        """The own parameter at Var(data)/Var(noise) = snr; data of unknown deviation are taken to fill the domain
-        evenly, which gives R/√12."""
+        """Return the noise's size at which Var(data)/Var(noise) = snr.
+
+        Data whose deviation is not given (None) are taken to fill the domain evenly: its width/√12.
+        """
         flat = self.domain.width / math.sqrt(12)
         own = flat if data_deviation is None else check_positive("data_deviation", data_deviation)
         return own / math.sqrt(snr) / self.unit_deviation
 
     def _check_size(self, name: str, value: float) -> None:
+        """Raise an error that names the given parameter if the noise is too wide to read a crowd through."""
         if self.deviation > LARGEST_NOISE * self.domain.width:
             raise ValueError(
                 f"{name}={value:g} is noise {self.deviation / self.domain.width:.3g} times as wide as the domain "
@@ -89,6 +101,7 @@ class AdditiveNoise(Channel):
             )
 
     def _lay_grids(self) -> None:
+        """Set the grids of true codes and of reports, and how many steps the noise reaches."""
         self.inputs: Grid = Grid.over(self.domain, self.step, integer=holds_every_integer(self.domain, self.step))
         self.reach = self._reach(self.inputs.size - 1)
         self.past = min(self.reach, self._report_reach())
@@ -98,27 +111,27 @@ class AdditiveNoise(Channel):
 
     @abstractmethod
     def tail(self, distance: Floats) -> Floats:
-        """P[noise ≥ distance] for distances from 0, the same digits on every machine."""
+        """Return P[noise ≥ distance] for distances from 0 on, with the same digits on every machine."""
 
     @abstractmethod
     def density(self, noise: Floats) -> Floats:
-        """The noise's density, which AS00's midpoint kernel reads."""
+        """Return the density of the noise at each value, which reconstruction by AS00's recipe uses."""
 
     @abstractmethod
     def _width_of_unit(self, confidence: float) -> float:
-        """Interval width at this confidence when the own parameter is 1 (AS00 Table 1)."""
+        """Return the interval width of noise of size 1 at this confidence (AS00, Table 1)."""
 
     def _size_of_bound(self, gamma: float, step: float | None) -> float:
-        """The own parameter of the least noise whose γ is at most this: none is large enough, unless a law says so."""
+        """Return the size of the least noise whose γ is at most this; ∞ where no noise of this kind has a bound."""
         return math.inf
 
     def _reach(self, steps: int) -> int:
-        """How many steps the noise reaches."""
+        """Return how many steps the noise reaches to each side, on a domain that is ``steps`` steps wide."""
         check_codes(2 * self.symmetric_reach * self.size_of_noise / self.step)
         return math.ceil(self.symmetric_reach * self.size_of_noise / self.step)
 
     def _report_reach(self) -> int:
-        """How many steps past the domain reports go before they are gathered at the end codes."""
+        """Return how many steps past the domain reports go before they are gathered at the end codes."""
         return self.reach
 
     # --- derived ------------------------------------------------------------------------------------------------
@@ -128,6 +141,7 @@ class AdditiveNoise(Channel):
 
     @cached_property
     def _shift(self) -> Shift:
+        """The one step of the program: the law q as a table of whole numbers."""
         tails = self.tail((np.arange(self.reach + 1, dtype=np.float64) + 0.5) * self.step)
         side = tails[:-1] - tails[1:]
         side[-1:] += tails[-1]
@@ -140,13 +154,13 @@ class AdditiveNoise(Channel):
 
     @cached_property
     def noise(self) -> Floats:
-        """q[k] for k = −reach..reach, exactly as drawn."""
+        """The chances q[k] of k = −reach..reach steps of noise, exactly as drawn."""
         chances = self._shift.chances
         return np.concatenate([chances, np.zeros(2 * self.reach + 1 - chances.size)])
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the noise as drawn."""
+        """The variance of the noise as drawn, in squared units of the domain."""
         steps = np.arange(-self.reach, self.reach + 1)
         return float((self.noise * steps.astype(float) ** 2).sum() * self.step**2)
 
@@ -166,7 +180,7 @@ class AdditiveNoise(Channel):
 
 
 class ScaledNoise(AdditiveNoise):
-    """Noise whose own parameter is a scale."""
+    """A channel that adds noise whose size is called ``scale``; the base class of Gaussian and Laplace."""
 
     own_parameter = "scale"
 
@@ -181,4 +195,5 @@ class ScaledNoise(AdditiveNoise):
 
     @property
     def scale(self) -> float:
+        """The scale of the noise, in units of the domain: Gaussian's deviation, Laplace's mean absolute value."""
         return self.size_of_noise

@@ -11,18 +11,30 @@ from sfumato.domain import Floats, Interval
 
 
 class Uniform(AdditiveNoise):
-    """w = x + U(−halfwidth, halfwidth).
+    """A channel that adds uniform noise: w = x + U(−halfwidth, halfwidth), rounded to a grid.
 
-    Domain: an Interval.
     Law: q[k] = the part of the step around k that lies within ±halfwidth, divided by 2·halfwidth.
     γ: ∞, a report rules out every value further away than halfwidth.
     Interval width at confidence c: c·2·halfwidth.
+
+    ``domain``: the Interval of the true values. One of three says how much noise:
+    ``halfwidth``: how far the noise reaches to each side, in units of the domain.
+    ``privacy``: the interval width at ``confidence``, as a share of the domain's width.
+    ``snr``: Var(data)/Var(noise), where ``data_deviation`` is the standard deviation of the data; without it they are
+    taken to fill the domain evenly.
+    ``step``: the distance of grid points; None: at most 1/32 of the noise and 1/1000 of the domain's width.
+    ``missing`` and ``outside`` are those of ``Channel``. ``gamma`` and ``epsilon`` are refused: there is no bound.
+
+    >>> import sfumato as sf
+    >>> round(sf.Uniform(sf.Interval(20, 80), privacy=0.5).halfwidth, 2)
+    15.79
     """
 
     kind = "uniform"
     unbounded = "a report rules out values that are far away; use laplace or square-wave"
     own_parameter = "halfwidth"
-    symmetric_reach, unit_deviation = 1.0, 1 / math.sqrt(3)
+    symmetric_reach = 1.0
+    unit_deviation = 1 / math.sqrt(3)
 
     def __init__(
         self, domain: Interval, halfwidth: float | None = None, *, privacy: float | None = None,
@@ -35,6 +47,7 @@ class Uniform(AdditiveNoise):
 
     @property
     def halfwidth(self) -> float:
+        """How far the noise reaches to each side, in units of the domain."""
         return self.size_of_noise
 
     def tail(self, distance: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Baskets: sets of items blurred by select-a-size, as bitmaps or as seeds of a few bits (EGS03)."""
+"""The channel for baskets (sets of items), select-a-size; reports are bitmaps, or seeds of a few bits (EGS03)."""
 
 from sfumato.channels.baskets.channel import SelectASize
 from sfumato.channels.baskets.design import Goal, corners, design_law

@@ -1,4 +1,4 @@
-"""Baskets and their reports in Arrow columns, read without a loop over the rows."""
+"""Read baskets and their reports from Arrow columns, without a loop over the rows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from sfumato.channels.program import Words
 from sfumato.domain import Codes
 
-NO_DIGIT = 16
+NO_DIGIT = 16  # marks a character that is no hexadecimal digit; digits are worth 0 to 15
 DIGITS = np.full(256, NO_DIGIT, dtype=np.uint8)
-"""What each character is worth as a hexadecimal digit."""
+"""What each character (of ASCII) is worth as a hexadecimal digit."""
 DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = DIGITS[np.frombuffer(b"0123456789ABCDEF", np.uint8)] = range(16)
 
 
 def lengths_of(column: Any) -> Codes:
-    """How long each list of a column is."""
+    """Return how long each list of an Arrow column is; missing lists and other columns are an error."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -29,7 +29,11 @@ def lengths_of(column: Any) -> Codes:
 
 
 def lists_of(column: Any) -> tuple[list[Any], Codes, Codes]:
-    """A column of lists: the labels that occur, which of them stands at each place, and how long each list is."""
+    """Return three things of a column of lists.
+
+    The labels that occur; for every entry of all lists one after the other the index of its label; the length of each
+    list.
+    """
     import pyarrow.compute as pc
 
     lengths = lengths_of(column)
@@ -37,18 +41,21 @@ def lists_of(column: Any) -> tuple[list[Any], Codes, Codes]:
 
 
 def labels_of(column: Any) -> tuple[list[Any], Codes]:
-    """The labels that occur in a column, None for missing ones, and which of them stands at each place."""
+    """Return (the labels that occur in a column, None for missing ones; the index of its label for every row)."""
     import pyarrow as pa
 
     flat = _whole(column)
     if pa.types.is_dictionary(flat.type):
         flat = flat.dictionary_decode()  # it may hold labels that nobody has
-    found = flat.dictionary_encode(null_encoding="encode")
-    return found.dictionary.to_pylist(), np.asarray(found.indices).astype(np.int64)
+    encoded = flat.dictionary_encode(null_encoding="encode")
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64)
 
 
 def words_of(cells: Any) -> Words:
-    """A column of bytes as rows of words, little-endian and padded to the longest; a text holds hexadecimal digits."""
+    """Return a column of bytes, or of texts of hexadecimal digits, as rows of 64-bit words.
+
+    Words are little-endian; rows are padded with zeros to the longest.
+    """
     import pyarrow as pa
 
     digits = "string" in str(cells.type)  # whole, large, as views or in a dictionary
@@ -70,6 +77,7 @@ def words_of(cells: Any) -> Words:
 
 
 def _octets_of(text: NDArray[np.uint8], lengths: Codes) -> tuple[NDArray[np.uint8], Codes]:
+    """Return (the bytes that hexadecimal digits stand for, how many each row has); other characters are an error."""
     worth = DIGITS[text]
     if (worth == NO_DIGIT).any() or (lengths % 2).any():
         raise ValueError("the text is not of pairs of hexadecimal digits")
@@ -77,5 +85,5 @@ def _octets_of(text: NDArray[np.uint8], lengths: Codes) -> tuple[NDArray[np.uint
 
 
 def _whole(column: Any) -> Any:
-    """A column in one piece."""
+    """Return an Arrow column as one array instead of in chunks."""
     return column.combine_chunks() if hasattr(column, "combine_chunks") else column

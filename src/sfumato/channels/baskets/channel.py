@@ -1,4 +1,4 @@
-"""SelectASize: the channel for baskets with a bound on what a report can reveal, whatever anybody knows already."""
+"""SelectASize: the channel for baskets, which keeps a bound γ on what a report can reveal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sfumato.channels.baskets.law import SIGNIFICANCE, SizeLaw, support_where_si
 from sfumato.channels.baskets.program import KIND, SizeProgram, basket_program, read_program, within
 from sfumato.channels.baskets.reports import BasketReports, Baskets, bitmap_width, one_basket, pick_bits, rows_by_size
 from sfumato.channels.baskets.seeds import SeedGenerator
-from sfumato.channels.bound import gamma_of, one_given
+from sfumato.channels.bound import gamma_of, require_one
 from sfumato.channels.program import Words
 from sfumato.channels.program.random_words import Key, KeyedWords, WordSource, row_codes
 from sfumato.domain import Categories, Codes, Domain, Floats, Items
@@ -26,22 +26,35 @@ from sfumato.domain.checked import given, given_numbers, given_whole, given_whol
 from sfumato.guarantee import Guarantee
 from sfumato.prose import Voice, voice
 
-ROWS_AT_ONCE = 4096
-ANYBODY = np.zeros(1, dtype=np.int64)
+ROWS_AT_ONCE = 4096  # baskets blurred or expanded at once, by judgement: bounds the memory for words of many items
+ANYBODY = np.zeros(1, dtype=np.int64)  # the code of a basket where the source of words does not depend on it
 LARGEST_SIZE = 1_000
-"""Baskets have at most so many items: their laws are exact fractions, and slow to compute beyond."""
+"""Items in a basket at most. By judgement: laws are exact fractions, which take seconds to compute beyond."""
 LARGEST_TABLE = 12
-"""Up to so many items the table of a channel for one size is written down."""
+"""Items up to which the table of a channel with one size is written down: 2^12 reports × 924 baskets, 30 MB of floats.
+By judgement; each item more takes four times as much."""
 
 
 class SelectASize(Channel):
-    """Baskets of m items: keep j of them with chance p[j], insert every other item with chance ρ.
+    """A channel for baskets (sets of items): it keeps some of a basket's items and inserts others at random (EGS03).
 
-    Domain: sets of items, of one of the designed sizes; the size m is disclosed. Of size 0, the empty basket, nothing
-    else is known or learnt: its report is noise.
-    Law: P[t'|t] = (p[j]/p0[j]) ρ^|t'| (1-ρ)^(n-|t'|), j = |t & t'|, p0[j] = C(m,j) ρ^j (1-ρ)^(m-j).
+    Of a basket of m items, j are kept with chance p[j], and every other item is inserted with chance ρ. The size m is
+    disclosed. Of the empty basket, m = 0, nothing else is known or learnt: its report is noise.
+
+    Law: P[t'|t] = (p[j]/p0[j]) ρ^|t'| (1-ρ)^(n-|t'|) for n items, j = |t & t'|, p0[j] = C(m,j) ρ^j (1-ρ)^(m-j).
     γ: max_j p/p0 over min_j p/p0, the largest over the designed sizes; read off the program, exactly.
-    Support: the mean of Π_{a in A} (1[a in t'] - ρ) / λ_k.
+    Estimator: the support of an itemset A of k items is the mean of Π_{a in A} (1[a in t'] - ρ) / λ_k.
+
+    ``items``: the Items that a basket may hold.
+    ``designs``: one law for each size: a ``SizeLaw``, or a mapping with its size, rho and kept. ``SelectASize.design``
+    finds the best ones.
+    ``up_to``: the size of the largest itemsets that will be looked for.
+
+    >>> import sfumato as sf
+    >>> channel = sf.SelectASize.design(sf.Items(["bread", "milk", "salt", "tea"]), sizes=[1, 2], gamma=19, up_to=2)
+    >>> reports = channel.randomize([["bread"], ["milk", "tea"]], rng=7)
+    >>> channel.sizes, len(reports), channel.gamma <= 19
+    ((1, 2), 2, True)
     """
 
     kind = KIND
@@ -68,11 +81,16 @@ class SelectASize(Channel):
         epsilon: float | None = None, breach: tuple[float, float] | None = None, n: float = 5_000_000,
         prevalence: float = 0.0, resolution: int = 1024,
     ) -> SelectASize:
-        """Choose the laws that find the rarest itemsets of 1..up_to items in n reports under a bound.
+        """Build the channel that finds the rarest itemsets in a survey, under a bound.
 
-        The bound is γ, or ε = ln γ, or ``breach=(ρ1, ρ2)``: no belief of ρ1 grows to ρ2. ``prevalence``: how often
-        people without an itemset have one of its items; 0 is EGS03's assumption, and real baskets are read better with
-        a design for about 0.1. ``resolution``: insertion chances are multiples of 1/resolution.
+        ``items``: the Items that a basket may hold.
+        ``sizes``: how many items people's baskets may have, for example [0, 1, 2].
+        ``gamma``, ``epsilon`` or ``breach``: the bound γ, its logarithm ε, or (ρ1, ρ2): no belief of ρ1 grows to ρ2.
+        ``up_to``: the size of the largest itemsets that will be looked for.
+        ``n``: how many people report.
+        ``prevalence``: how often people without an itemset have one of its items; 0 is EGS03's assumption, and real
+        baskets are read better with a design for about 0.1.
+        ``resolution``: insertion chances are multiples of 1/resolution, a power of two.
 
         >>> import sfumato as sf
         >>> channel = sf.SelectASize.design(sf.Items(1000), sizes=[5], gamma=19, up_to=3)
@@ -80,7 +98,7 @@ class SelectASize(Channel):
         {1: 0.473, 2: 0.484, 3: 0.496}
         """
         if epsilon is not None:
-            gamma = gamma_of(*one_given("select-a-size", gamma=gamma, epsilon=epsilon))
+            gamma = gamma_of(*require_one("select-a-size", gamma=gamma, epsilon=epsilon))
         up_to = given_whole({"up_to": up_to}, "up_to", 1, LARGEST_SIZE)
         goal = Goal(amplification(gamma, breach), up_to, float(n), prevalence=prevalence)
         if resolution < 2 or resolution & (resolution - 1) or resolution > 1 << 16:
@@ -97,20 +115,28 @@ class SelectASize(Channel):
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """The numbers of items that a basket may have."""
         return tuple(self.laws)
 
     def lowest_discoverable_support(
         self, n: float = 5_000_000, shares: Mapping[int, float] | None = None, prevalence: float = 0.0
     ) -> dict[int, float]:
-        """{k: s} with s = 4 σ(s) in n reports; `shares` of the sizes are equal unless given."""
-        found = {}
+        """Return for each size k of itemsets the smallest support that can be found: the s with s = 4 σ(s).
+
+        ``n``: how many people report. ``shares``: the shares of the basket sizes; None: all the same. ``prevalence``:
+        how often people without an itemset have one of its items.
+        """
+        supports = {}
         for k in range(1, min(self.up_to, max(self.sizes)) + 1):
             noise, own, share = self.power(k, shares, prevalence)
-            found[k] = float(support_where_significant(noise, own, n, share))
-        return found
+            supports[k] = float(support_where_significant(noise, own, n, share))
+        return supports
 
     def reports_needed(self, support: float, k: int, shares: Mapping[int, float] | None = None) -> int:
-        """How many reports make a support of k-itemsets discoverable: the N at which it is 4 σ."""
+        """Return how many people must report so that itemsets of k items with this support can be found.
+
+        It is the N at which the support is 4 σ. ``shares``: the shares of the basket sizes; None: all the same.
+        """
         noise, own, share = self.power(k, shares)
         power = noise - support * ((noise - own) / share + 1.0)
         return max(1, math.ceil(SIGNIFICANCE**2 * power / support**2))
@@ -118,7 +144,12 @@ class SelectASize(Channel):
     def power(
         self, k: int, shares: Mapping[int, float] | None = None, prevalence: float = 0.0
     ) -> tuple[float, float, float]:
-        """E[g²] without and with the itemset over all sizes, and the share of baskets that can hold it."""
+        """Return what the variance of the support of a k-itemset is made of, over all basket sizes.
+
+        (E[g²] of people without the itemset, E[g²] of people with it, the share of baskets of k items or more), g the
+        term of one report in the support's estimate. ``shares`` and ``prevalence`` are those of
+        ``lowest_discoverable_support``.
+        """
         weights = {size: 1.0 for size in self.laws} if shares is None else dict(shares)
         unknown = set(weights) - set(self.laws)
         if unknown:
@@ -139,7 +170,11 @@ class SelectASize(Channel):
         self, values: Any, rng: np.random.Generator | int | None = None, *, level: Any = None,
         compress: bool = False, key: Key = None, question: str = "",
     ) -> BasketReports:
-        """Reports of baskets: bitmaps, or with `compress` seeds that show the itemsets mined with the same law."""
+        """Draw a report for every basket: a bitmap of the items, or a seed of a few bits that stands for one.
+
+        ``values``: lists of items, an Arrow column of lists, or a sparse or one-hot table. ``compress``: send seeds.
+        ``level``: a single channel has none. ``rng``, ``key`` and ``question`` are those of ``Channel.randomize``.
+        """
         self.level(level)
         alone = one_basket(values, self.items)
         if alone is not None and len(alone) in self.laws:
@@ -153,7 +188,7 @@ class SelectASize(Channel):
         return BasketReports(self.items, baskets.sizes.astype(np.uint16), words, compress)
 
     def _report_of_one(self, members: list[int], source: WordSource, compress: bool) -> BasketReports:
-        """The same report, by the way that is short for one."""
+        """Draw the report of a single basket, the same as ``randomize`` but with fewer calls of NumPy."""
         drawing, keyed = self._drawing[len(members)], isinstance(source, KeyedWords)
         identity = row_codes(np.array([members])) if keyed else ANYBODY
         as_seed = self._as_seed(drawing, source, compress)
@@ -167,7 +202,7 @@ class SelectASize(Channel):
         return BasketReports(self.items, np.array([len(members)], dtype=np.uint16), report, compress)
 
     def read(self, values: Any) -> Baskets:
-        """Baskets of the channel's items; a basket without a design is an error that names it."""
+        """Read ``values``, as ``Baskets.read`` takes them; a basket of a size without a design is an error."""
         baskets = Baskets.read(values, self.items)
         undesigned = ~np.isin(baskets.sizes, self.sizes)
         if undesigned.any():
@@ -181,6 +216,7 @@ class SelectASize(Channel):
         return baskets
 
     def _reports(self, size: int, members: Codes, source: WordSource, compress: bool) -> Words:
+        """Draw the reports of baskets of one size, as rows of words; ``members`` are their item codes, a row each."""
         drawing, keyed = self._drawing[size], isinstance(source, KeyedWords)
         identity = row_codes(members) if keyed else np.zeros(len(members), dtype=np.int64)
         if not self._as_seed(drawing, source, compress):
@@ -189,51 +225,54 @@ class SelectASize(Channel):
         return seeds if compress else drawing.generator.expand(seeds)
 
     def _as_seed(self, drawing: SizeProgram, source: WordSource, compress: bool) -> bool:
-        """With a key both forms are one draw: the bitmap is the one that the seed stands for, where there are seeds."""
+        """Return whether a seed is drawn; with a key also for bitmaps, so that both forms are the same report."""
         return compress or (isinstance(source, KeyedWords) and drawing.seed is not None)
 
     def _width(self, compress: bool) -> int:
-        """Words of a report."""
+        """Return how many words a report takes, in the form that ``compress`` says."""
         return max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
 
     # --- the program -------------------------------------------------------------------------------------------------
 
     def program(self) -> dict[str, Any]:
-        """What a device executes, as plain data in whole numbers; `read_program` gives what executes it."""
+        """Return the drawing program as plain data in whole numbers; `read_program` reads it."""
         return deepcopy(self._program)
 
     @property
     def noise_identity(self) -> str:
+        """The hash that a device's keyed noise depends on: the channel's identity."""
         return self.identity
 
     @cached_property
     def _drawing(self) -> dict[int, SizeProgram]:
+        """The program of each basket size."""
         return read_program(self._program)
 
     # --- seeds -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def generators(self) -> dict[int, SeedGenerator]:
-        """The seeds of each size: any size + up_to items are independent."""
+        """The generator of seeds for each basket size; in its seeds any size + up_to items are independent."""
         return {size: drawing.generator for size, drawing in self._drawing.items()}
 
     @property
     def has_seeds(self) -> bool:
-        """Whether baskets of every size have seeds: not where there are more items than a field has elements."""
+        """Whether baskets of every size have seeds; they have none where there are too many items for their field."""
         return all(drawing.seed is not None for drawing in self._drawing.values())
 
     @property
     def seed_bits(self) -> dict[int, int]:
+        """How many bits a seed has, for each basket size."""
         return {size: generator.bits for size, generator in self.generators.items()}
 
     def check(self, reports: BasketReports) -> None:
-        """Refuse reports that this channel cannot have made."""
+        """Raise an error for reports that this channel cannot have made: other items, other sizes, shorter seeds."""
         if reports.items.size != self.items.size:
             raise ValueError(
                 f"reports over {reports.items.size} items for a channel of {self.items.size}; use its own channel"
             )
-        found, width = np.flatnonzero(np.bincount(reports.sizes)).tolist(), 8 * reports.words.shape[1]
-        for size in found:
+        width = 8 * reports.words.shape[1]
+        for size in np.flatnonzero(np.bincount(reports.sizes)).tolist():
             if size not in self.laws:
                 raise ValueError(
                     f"reports of size {size} have no design in this channel; use the channel that made them"
@@ -245,7 +284,10 @@ class SelectASize(Channel):
                 )
 
     def expand(self, reports: BasketReports, chosen: Codes | None = None) -> BasketReports:
-        """Seeds as the bitmaps that they stand for, bitmaps as they are; with `chosen` of these items alone."""
+        """Return reports as bitmaps: seeds as the bitmaps that they stand for, bitmaps as they are.
+
+        ``chosen``: the codes of the items that the bitmaps shall have; None: all.
+        """
         self.check(reports)
         items = self.items if chosen is None else self.items.of(chosen)
         if not reports.compressed:
@@ -261,15 +303,20 @@ class SelectASize(Channel):
 
     @cached_property
     def exact_gamma(self) -> Fraction:
-        """γ of the program: no two baskets of one size make any report more than this many times as likely."""
+        """γ of the program, exactly: the largest ratio of a report's chances under two baskets of one size."""
         return max(drawing.gamma for drawing in self._drawing.values())
 
     @property
     def visible(self) -> tuple[str, ...]:
+        """What the collector sees besides the report: ("size",), the size of the basket."""
         return ("size",)
 
     def guarantee(self, prior: Any = None, *, language: str = "en") -> Guarantee:
-        """What one basket's report can reveal beyond its size; `.repeated(times)` for several baskets of one person."""
+        """Return the statement of what one basket's report can reveal beyond the basket's size.
+
+        Its ``.repeated(times)`` states several baskets of one person. ``prior``: chances of all baskets, for a channel
+        of one size and at most 12 items only. ``language``: of its sentences, "en", "de" or "fr".
+        """
         tiny = self._is_tiny()
         if prior is not None and not tiny:
             raise ValueError(
@@ -290,15 +337,17 @@ class SelectASize(Channel):
 
     @cached_property
     def inputs(self) -> Categories:  # type: ignore[override]
+        """All baskets, as categories; only for one size and few items."""
         return _all_sets(self.items, [self._only_size()])
 
     @cached_property
     def outputs(self) -> Categories:  # type: ignore[override]
+        """All sets of items, as categories; only for one size and few items."""
         self._only_size()
         return _all_sets(self.items, range(self.items.size + 1))
 
     def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
-        """P[t', t] of the program, over all sets t' and all baskets t."""
+        """Return P[t', t] of the program, over all sets t' and all baskets t."""
         drawing = self._drawing[self._only_size()]
         drawn = SizeLaw(drawing.size, self.laws[drawing.size].rho, tuple(float(p) for p in drawing.kept))
         return table(drawn, self.items.size)
@@ -309,9 +358,11 @@ class SelectASize(Channel):
         return self._reports(self._only_size(), members, source, False)[:, 0].astype(np.int64).reshape(np.shape(codes))
 
     def _is_tiny(self) -> bool:
+        """Return whether the channel's table can be written down: one basket size and few items."""
         return self.items.size <= LARGEST_TABLE and len(self.laws) == 1
 
     def _only_size(self) -> int:
+        """Return the one basket size; raise an error if the channel's table cannot be written down."""
         if not self._is_tiny():
             raise ValueError(
                 f"the table of {self.items.size} items and {len(self.laws)} sizes is too large; "
@@ -325,7 +376,10 @@ class SelectASize(Channel):
 
     @classmethod
     def from_parameters(cls, domain: Domain, arguments: dict[str, Any]) -> SelectASize:
-        """The channel of its ``designs``; a plan may also say for which sizes and for which bound it is designed."""
+        """Build the channel over a domain of items from the ``arguments`` in a plan.
+
+        They hold its ``designs``, or sizes and a bound for which it is designed.
+        """
         goal = {name: value for name, value in arguments.items() if name not in ("designs", "up_to")}
         if "designs" in arguments:
             if goal:
@@ -333,7 +387,7 @@ class SelectASize(Channel):
             return cls(domain, **arguments)  # type: ignore[arg-type]
         if "sizes" not in goal:
             raise ValueError("sizes is missing; write how many items a basket may have, for example sizes = [0, 1, 2]")
-        one_given("select-a-size", gamma=goal.get("gamma"), epsilon=goal.get("epsilon"))
+        require_one("select-a-size", gamma=goal.get("gamma"), epsilon=goal.get("epsilon"))
         return cls.design(domain, **arguments)  # type: ignore[arg-type]
 
     def parameters(self) -> dict[str, Any]:
@@ -341,6 +395,7 @@ class SelectASize(Channel):
         return {"designs": designs, "up_to": self.up_to}
 
     def _sizes_in_words(self) -> str:
+        """Return the basket sizes as an error prints them: 1, 2, 5."""
         return ", ".join(str(size) for size in self.sizes)
 
     def __repr__(self) -> str:
@@ -348,20 +403,24 @@ class SelectASize(Channel):
 
 
 def _law_of(design: Any) -> SizeLaw:
-    """A design as a plan writes it."""
+    """Read the law of one basket size from plain data: size, rho and kept."""
     size = given_whole(design, "size", 0, LARGEST_SIZE)
     rho = given_numbers({"rho": [given(design, "rho")]}, "rho", (1,))
     return SizeLaw(size, float(rho[0]), tuple(given_numbers(design, "kept", (None,)).tolist()))
 
 
 def _check_sizes(sizes: Iterable[int], items: Items) -> None:
+    """Raise an error for a basket size above the number of items."""
     for size in sizes:
         if size > items.size:
             raise ValueError(f"baskets of {size} cannot be drawn from {items.size} items; drop that size")
 
 
 def amplification(gamma: float | None, breach: tuple[float, float] | None) -> float:
-    """γ as given, or ρ2(1-ρ1)/(ρ1(1-ρ2))."""
+    """Return the bound γ of a design: as given, or the smallest that permits a breach (ρ1, ρ2), ρ2(1-ρ1)/(ρ1(1-ρ2)).
+
+    One of the two parameters is None.
+    """
     if gamma is not None and breach is None:
         return float(gamma)
     if gamma is not None or breach is None:
@@ -375,6 +434,6 @@ def amplification(gamma: float | None, breach: tuple[float, float] | None) -> fl
 
 
 def _all_sets(items: Items, sizes: Container[int]) -> Categories:
-    """The sets of these sizes in the order of their bit patterns."""
+    """Return the sets of items that have one of these sizes as categories, in the order of their bit patterns."""
     patterns = (pattern for pattern in range(1 << items.size) if pattern.bit_count() in sizes)
     return Categories(frozenset(x for i, x in enumerate(items.labels) if pattern >> i & 1) for pattern in patterns)

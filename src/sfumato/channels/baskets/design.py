@@ -1,8 +1,8 @@
-"""Search for the select-a-size law that lets the rarest itemsets be found under a bound on amplification.
+"""Search for the select-a-size law that lets the rarest itemsets be found under a bound γ.
 
-For every insertion chance ρ the laws with γ-bounded lift p[j]/p0[j] form a polytope whose corners lift some kept
-counts by γ and leave the rest: p[j] proportional to p0[j] γ^(j is boosted). The search walks over ρ and
-corners, then softens the best corner (a lift between 1 and γ), and keeps the smallest value of
+For every insertion chance ρ the laws with γ-bounded lift p[j]/p0[j] form a polytope. At its corners some kept counts j
+are *boosted*, lifted by γ, and the others not: p[j] proportional to p0[j] γ^(1 if j is boosted, else 0). The search
+tries every ρ and corner, then moves the lifts of the best corner between 1 and γ, and keeps the smallest value of
 
     worst(p, ρ) = max over k = 1..up_to of the lowest discoverable support of k-itemsets.
 
@@ -31,22 +31,29 @@ from sfumato.domain import Floats
 
 Bools = NDArray[np.bool_]
 
-FORMS = ("best", "two-level", "single-boost")
-CRITERIA = ("support", "threshold")
+FORMS = ("best", "two-level", "single-boost")  # of laws: any, boosted from a kept count on, one boosted kept count
+CRITERIA = ("support", "threshold")  # what a design makes small; see ``Goal``
 ROUNDING = 1.0 - 1e-13
-"""Keeps the γ of the finished law at or below the one asked for, whatever floats do."""
+"""By what γ is multiplied before it is used as a lift, so that the finished law's γ, after hundreds of float operations
+of 2e-16 each, is at most the one given."""
 SOFTENING_ROUNDS = 5
+"""Rounds over all kept counts in which lifts are moved, at most. By judgement: a round that gains less than a millionth
+ends the search before; fifty found nothing better for baskets of 3, 5 and 8 items at γ = 19."""
 LEVELS = np.concatenate([np.linspace(0.0, 0.05, 26), np.linspace(0.1, 0.9, 17), np.linspace(0.95, 1.0, 26)])
+"""The lifts that are tried for a kept count, as logarithms in units of ln γ. By judgement: finer near the ends, 1 and
+γ, where the best corner begins; 401 even ones find no support a thousandth lower (3, 5 and 8 items, γ = 19)."""
 EVERY_SUBSET_UP_TO = 8
-"""Up to this basket size all 2^(m+1) corners are tried; beyond it those whose boosted counts are consecutive."""
+"""Basket size up to which all 2^(m+1) corners are tried; beyond it only those whose boosted counts are consecutive. By
+judgement: 512 corners at every ρ take a tenth of a second, and each item more doubles that."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a design is for: itemsets of 1..up_to items in `reports` reports under amplification γ.
+    """The goal of a design: read itemsets of 1..up_to items from `reports` reports under a bound γ.
 
-    The criterion "support" is the lowest discoverable support s = 4 σ(s); "threshold" is 4 σ(0), what an
-    itemset that nobody has almost never exceeds. `prevalence`: how often people without it have an item of it.
+    The criterion "support" minimises the lowest discoverable support, the s with s = 4 σ(s); "threshold" minimises
+    4 σ(0), which the estimate for an itemset that nobody has almost never exceeds. `prevalence`: how often people
+    without an itemset have one of its items.
     """
 
     gamma: float
@@ -74,15 +81,19 @@ class Goal:
 
 @dataclass(frozen=True)
 class Readability:
-    """What is needed to score kept-count laws at one ρ: rows are k = 1..up_to."""
+    """The tables by which laws of the kept count are scored at one ρ; columns are kept counts j = 0..m.
 
-    by_noise: Floats
-    signal: Floats
-    power: Floats
-    absent: Floats
+    Rows of all but the first are itemset sizes k = 1..up_to; ``law.py`` has the formulas.
+    """
+
+    by_noise: Floats  # p0[j]
+    signal: Floats  # L[j], which makes λ_k
+    power: Floats  # M[j] of a person with the itemset
+    absent: Floats  # the same of a person without it
 
     @classmethod
     def at(cls, size: int, rho: float, goal: Goal) -> Readability:
+        """Compute the tables for baskets of `size` items at an insertion chance ρ."""
         ks = range(1, min(goal.up_to, size) + 1)
         return cls(
             kept_by_noise(size, rho),
@@ -92,25 +103,29 @@ class Readability:
         )
 
     def laws(self, lifts: Floats) -> Floats:
+        """Return the law p[j] of the kept count for each row of lifts, which need not be normalised."""
         weights = lifts * self.by_noise
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
     def worst(self, lifts: Floats, goal: Goal) -> Floats:
-        """What the goal minimises, for each row of lifts; infinite where true items show less often."""
+        """Return for each row of lifts the number that the goal minimises, the largest over the itemset sizes.
+
+        Infinite where an itemset size cannot be read, or where a basket's items show less often than others.
+        """
         kept = self.laws(lifts)
         signal = kept @ self.signal.T
-        seen = np.abs(signal).min(axis=-1) > VANISHING
+        readable = np.abs(signal).min(axis=-1) > VANISHING
         square = np.maximum(signal**2, VANISHING**2)
         if goal.criterion == "threshold":
             supports = SIGNIFICANCE * np.sqrt((kept @ self.absent.T) / square / goal.reports)
         else:
             absent, own = (kept @ self.absent.T) / square, (kept @ self.power.T) / square
             supports = support_where_significant(absent, own, goal.reports)
-        return np.where(seen & (signal[..., 0] > 0.0), supports.max(axis=-1), np.inf)
+        return np.where(readable & (signal[..., 0] > 0.0), supports.max(axis=-1), np.inf)
 
 
 def corners(size: int, form: str = "best") -> Bools:
-    """Which kept counts are boosted, one row a corner of the polytope."""
+    """Return which kept counts are boosted, one row a corner of the polytope; ``form`` is one of ``FORMS``."""
     counts = np.arange(size + 1)
     if form == "two-level":
         return np.array([counts >= threshold for threshold in range(1, size + 1)])
@@ -124,28 +139,31 @@ def corners(size: int, form: str = "best") -> Bools:
 
 @lru_cache(maxsize=256)  # the search takes a while, and plans are designed again and again
 def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int = 1024) -> SizeLaw:
-    """The best law for baskets of `size`; ρ is a multiple of 1/resolution."""
+    """Find the best law for baskets of `size` items; ρ is a multiple of 1/resolution."""
     if form not in FORMS:
         raise ValueError(f"form {form!r} is unknown; use one of {', '.join(FORMS)}")
     if size == 0:  # nothing to keep, and nothing to read at any ρ: one fair bit an item
         return SizeLaw(0, 0.5, (1.0,))
-    found = _best_corner(size, goal, corners(size, form), np.arange(1, resolution) / resolution)
+    best = _best_corner(size, goal, corners(size, form), np.arange(1, resolution) / resolution)
     if form == "best":
-        nearby = found.rho + np.arange(-3, 4) / resolution
-        softened = [_soften(found.lift, rho, size, goal) for rho in nearby.tolist() if 0.0 < rho < 1.0]
-        found = min(softened, key=lambda corner: corner.worst)
-    kept = Readability.at(size, found.rho, goal).laws(found.lift)
-    return SizeLaw(size, found.rho, tuple(float(x) for x in kept))
+        nearby = best.rho + np.arange(-3, 4) / resolution
+        softened = [_soften(best.lift, rho, size, goal) for rho in nearby.tolist() if 0.0 < rho < 1.0]
+        best = min(softened, key=lambda corner: corner.worst)
+    kept = Readability.at(size, best.rho, goal).laws(best.lift)
+    return SizeLaw(size, best.rho, tuple(float(x) for x in kept))
 
 
 @dataclass(frozen=True)
 class _Corner:
+    """A candidate law: its insertion chance, its lifts, and the number that the goal minimises."""
+
     worst: float
     rho: float
     lift: Floats
 
 
 def _best_corner(size: int, goal: Goal, boosts: Bools, rhos: Floats) -> _Corner:
+    """Return the best of all corners (rows of boosted kept counts) at all these insertion chances."""
     lifts = np.where(boosts, goal.gamma * ROUNDING, 1.0)
     best = _Corner(np.inf, 0.5, lifts[0])
     for rho in rhos.tolist():
@@ -161,7 +179,7 @@ def _best_corner(size: int, goal: Goal, boosts: Bools, rhos: Floats) -> _Corner:
 
 
 def _soften(start: Floats, rho: float, size: int, goal: Goal) -> _Corner:
-    """Move one lift at a time inside [1, γ] while the worst support falls."""
+    """Improve a candidate: move one lift at a time inside [1, γ] while the number that the goal minimises falls."""
     readable = Readability.at(size, rho, goal)
     lift, worst = start.copy(), float(readable.worst(start[None, :], goal)[0])
     for _ in range(SOFTENING_ROUNDS):

@@ -1,6 +1,6 @@
-"""The numba forms of steering and expanding seeds; `seeds` has the same in NumPy, with the same seeds and bitmaps.
+"""Compiled loops (numba) that steer and expand seeds; `seeds.py` has the same in NumPy, with the same results.
 
-What a device calls (the steering) has no branch on data: the same operations run for every basket and outcome.
+The steering, which a device runs, has no branch on data: the same operations run for every basket and outcome.
 """
 
 from __future__ import annotations
@@ -16,17 +16,23 @@ from sfumato.domain import Codes
 
 @njit(cache=True)
 def pick_bits(words: Words, places: Codes, picked: Words) -> None:
+    """Write the bits at these places of every row of words into ``picked``, in this order."""
     for row in range(words.shape[0]):
         for word in range(picked.shape[1]):
             first, bits = 64 * word, np.uint64(0)
             for i in range(min(64, places.size - first)):
-                place = places[first + i]
-                bits |= ((words[row, place >> 6] >> np.uint64(place & 63)) & np.uint64(1)) << np.uint64(i)
+                bit = places[first + i]
+                bits |= ((words[row, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1)) << np.uint64(i)
             picked[row, word] = bits
 
 
 @njit(cache=True)
 def expand(seeds: Words, tables: Words, threshold: int, mask: Words, bitmaps: Words) -> None:
+    """Write the bitmap of every seed: an item's bit is set if its number, read off the seed, is below the threshold.
+
+    ``tables``: [nibble, value, plane · width + word], as ``SeedGenerator._tables_of`` makes them. ``mask``: a bitmap of
+    all items.
+    """
     width = mask.size
     depth = tables.shape[2] // width
     planes = np.empty(tables.shape[2], dtype=np.uint64)
@@ -50,6 +56,7 @@ def expand(seeds: Words, tables: Words, threshold: int, mask: Words, bitmaps: Wo
 
 @njit(cache=True)
 def _sum_planes(seed: Words, tables: Words, planes: Words) -> None:
+    """Write the bit planes of all items' numbers: the exclusive or of what each four bits of the seed contribute."""
     planes[:] = 0
     for nibble in range(tables.shape[0]):
         value = (seed[nibble >> 4] >> np.uint64(4 * (nibble & 15))) & np.uint64(15)
@@ -63,7 +70,11 @@ def _sum_planes(seed: Words, tables: Words, planes: Words) -> None:
 
 @njit(cache=True)
 def steer_bch(seeds: Words, columns: Words, items: Codes, numbers: Codes) -> int:
-    """Add to each seed one solution of its equations, in place; the number of equations that have no pivot."""
+    """Change each seed in place so that its items show their numbers; return how many equations have no pivot.
+
+    ``columns``: the linear function of each bit of each item, as ``SeedGenerator.columns``. ``items`` and ``numbers``:
+    one row a seed. Any equation without a pivot means that the seeds are not steered.
+    """
     depth = columns.shape[1]
     count = items.shape[1] * depth
     rows = np.empty((count, seeds.shape[1]), dtype=np.uint64)
@@ -82,6 +93,7 @@ def steer_bch(seeds: Words, columns: Words, items: Codes, numbers: Codes) -> int
 
 @njit(cache=True)
 def _parity(a: Words, b: Words) -> np.uint64:
+    """Return the parity (0 or 1) of the bits that two rows of words have in common."""
     folded = np.uint64(0)
     for word in range(a.size):
         folded ^= a[word] & b[word]
@@ -92,26 +104,26 @@ def _parity(a: Words, b: Words) -> np.uint64:
 
 @njit(cache=True)
 def _eliminate(rows: Words, right: Words, pivots: Words) -> int:
-    """Clear each row's lowest bit, its pivot, from the rows below it."""
+    """Clear each row's lowest bit, its pivot, from the rows below it; return how many rows have no bit left."""
     zero = np.uint64(0)
     dependent = 0
     for i in range(right.size):
         pivot = pivots[i]
         dependent += _lowest_bit(rows[i], pivot)
         for other in range(i + 1, right.size):
-            held = zero
+            common = zero
             for word in range(pivot.size):
-                held |= rows[other, word] & pivot[word]
-            holds = zero - _is_set(held)
+                common |= rows[other, word] & pivot[word]
+            mask = zero - _is_set(common)
             for word in range(pivot.size):
-                rows[other, word] ^= rows[i, word] & holds
-            right[other] ^= right[i] & holds
+                rows[other, word] ^= rows[i, word] & mask
+            right[other] ^= right[i] & mask
     return dependent
 
 
 @njit(cache=True)
 def _lowest_bit(row: Words, lowest: Words) -> int:
-    """The row with its lowest set bit only; 1 if it has none."""
+    """Write a row with its lowest set bit only into ``lowest``; return 1 if it has none, else 0."""
     zero, one = np.uint64(0), np.uint64(1)
     open_ = ~zero
     for word in range(row.size):
@@ -122,13 +134,13 @@ def _lowest_bit(row: Words, lowest: Words) -> int:
 
 @njit(cache=True)
 def _is_set(word: np.uint64) -> np.uint64:
-    """1 unless the word is 0."""
+    """Return 1 if any bit of the word is set, else 0."""
     return (word | (np.uint64(0) - word)) >> np.uint64(63)
 
 
 @njit(cache=True)
 def _substitute(rows: Words, right: Words, pivots: Words, seed: Words) -> None:
-    """Fix the pivots from the last equation up and add them to the seed."""
+    """Solve the eliminated equations from the last one up, and add the solution to the seed in place."""
     correction = np.zeros(seed.size, dtype=np.uint64)
     for i in range(right.size - 1, -1, -1):
         fixed = np.uint64(0) - (right[i] ^ _parity(rows[i], correction))
@@ -165,17 +177,22 @@ def steer_polynomials(
 
 @njit(cache=True)
 def _multiply(a: np.int64, b: np.int64, powers: Codes, logs: Codes) -> np.int64:
+    """Return a·b in the field of these tables."""
     return np.int64(powers[logs[a] + logs[b]] * ((a != 0) & (b != 0)))
 
 
 @njit(cache=True)
 def _divide(a: np.int64, b: np.int64, powers: Codes, logs: Codes) -> np.int64:
+    """Return a/b in the field of these tables, for b other than 0."""
     return np.int64(powers[logs[a] + logs.size - 1 - logs[b]] * (a != 0))
 
 
 @njit(cache=True)
 def _interpolate(points: Codes, values: Codes, coefficients: Codes, powers: Codes, logs: Codes) -> None:
-    """The coefficients of the polynomial through the values; `values` becomes Newton's divided differences."""
+    """Write the coefficients of the polynomial that takes the values at the points, over the field of these tables.
+
+    `values` is overwritten by Newton's divided differences.
+    """
     size = points.size
     for order in range(1, size):
         for i in range(size - 1, order - 1, -1):
@@ -189,16 +206,18 @@ def _interpolate(points: Codes, values: Codes, coefficients: Codes, powers: Code
 
 @njit(cache=True)
 def _read(seed: Words, start: int, length: int) -> np.int64:
-    word, place = start >> 6, start & 63
-    bits = seed[word] >> np.uint64(place)
-    if place + length > 64:
-        bits |= seed[word + 1] << np.uint64(64 - place)
+    """Return the number in the ``length`` bits of a seed that begin at bit ``start``."""
+    word, bit = start >> 6, start & 63
+    bits = seed[word] >> np.uint64(bit)
+    if bit + length > 64:
+        bits |= seed[word + 1] << np.uint64(64 - bit)
     return np.int64(bits & np.uint64((1 << length) - 1))
 
 
 @njit(cache=True)
 def _add(seed: Words, start: int, length: int, value: np.int64) -> None:
-    word, place = start >> 6, start & 63
-    seed[word] ^= np.uint64(value) << np.uint64(place)
-    if place + length > 64:
-        seed[word + 1] ^= np.uint64(value) >> np.uint64(64 - place)
+    """Add (exclusive or) a number to the ``length`` bits of a seed that begin at bit ``start``."""
+    word, bit = start >> 6, start & 63
+    seed[word] ^= np.uint64(value) << np.uint64(bit)
+    if bit + length > 64:
+        seed[word + 1] ^= np.uint64(value) >> np.uint64(64 - bit)

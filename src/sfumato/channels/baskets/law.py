@@ -1,6 +1,7 @@
-"""The law of select-a-size for baskets of one size, and what can be read through it.
+"""The law of select-a-size for baskets of one size, and the error of itemsets that are read through it.
 
-m items in the basket, ρ the chance that any other item is inserted, p[j] the chance that j of the m items are kept:
+For a basket t of m items and its report t': ρ is the chance that any other item is inserted, p[j] the chance that j of
+the m items are kept, A an itemset of k items, λ_k the *signal* that its presence leaves, g a report's term:
 
     p0[j]      = C(m,j) ρ^j (1-ρ)^(m-j)                          what pure noise would keep
     P[t'|t]    = (p[j]/p0[j]) ρ^|t'| (1-ρ)^(n-|t'|),  j = |t & t'|
@@ -25,26 +26,32 @@ SIGNIFICANCE = 4.0
 """A support is discoverable when it lies this many standard deviations above zero (EGS03 §4.3)."""
 
 DEEPEST = 16
-"""ρ is drawn bit by bit: it has at most so many binary digits."""
+"""Binary digits of ρ at most, as docs/programs-baskets.md states: ρ is drawn bit by bit, a plane of words for each. By
+judgement; 13 digits find no support .3 % lower than 10 do (3, 5 and 8 items, γ = 19)."""
 
 VANISHING = 1e-9
-"""A λ_k below this share of its largest possible value, 1, is taken for zero."""
+"""A λ_k below this, where 1 is the largest possible, is taken for zero: itemsets of k items cannot be read. By
+judgement: sums that cancel to zero leave 1e-16, and at 1e-9 any support would need more than 10^18 reports."""
 
 
 @cache
 def _binomials(size: int) -> Floats:
+    """Return the binomial coefficients C(size, j) for j = 0..size."""
     return np.array([math.comb(size, j) for j in range(size + 1)], dtype=np.float64)
 
 
 def kept_by_noise(size: int, rho: float) -> Floats:
-    """p0[j]: how many of `size` items pure insertion with chance ρ would show."""
+    """Return p0[j], the chance that j of `size` items show if each is inserted with chance ρ, for j = 0..size."""
     j = np.arange(size + 1)
     return np.asarray(_binomials(size) * rho**j * (1.0 - rho) ** (size - j))
 
 
 @cache
 def hypergeometric(size: int, k: int) -> Floats:
-    """H[q, j]: chance that q of k given items are among the j kept of `size`, C(k,q)C(m-k,j-q)/C(m,j)."""
+    """Return H[q, j], the chance that q of k given items are among the j kept of m: C(k,q) C(m-k,j-q) / C(m,j).
+
+    ``size`` is m.
+    """
     table = np.zeros((k + 1, size + 1))
     for j in range(size + 1):
         for q in range(max(0, j - size + k), min(k, j) + 1):
@@ -53,19 +60,19 @@ def hypergeometric(size: int, k: int) -> Floats:
 
 
 def signal_per_kept(size: int, k: int, rho: float) -> Floats:
-    """L[j] with λ_k = Σ_j p[j] L[j]."""
+    """Return L[j], j = 0..m, with λ_k = Σ_j p[j] L[j], for baskets of m = ``size`` items."""
     q = np.arange(k + 1)
     return np.asarray(((1.0 - rho) ** q * (-rho) ** (k - q)) @ hypergeometric(size, k))
 
 
 def power_per_kept(size: int, k: int, rho: float) -> Floats:
-    """M[j] with E[Π (1[a in t'] - ρ)² | A in t] = Σ_j p[j] M[j]."""
+    """Return M[j], j = 0..m, with E[Π (1[a in t'] - ρ)² | A in t] = Σ_j p[j] M[j], for baskets of m = ``size``."""
     q = np.arange(k + 1)
     return np.asarray(((1.0 - rho) ** (2 * q) * rho ** (2 * (k - q))) @ hypergeometric(size, k))
 
 
 def absent_power_per_kept(size: int, k: int, rho: float, prevalence: float = 0.0) -> Floats:
-    """The same for a person without A as a whole who has each of its items with chance `prevalence`.
+    """Return M[j] as ``power_per_kept`` does, but for a person without A who has each of its items by `prevalence`.
 
     At prevalence 0, EGS03's own assumption, it is (ρ (1-ρ))^k whatever was kept. Designs with a small ρ look good
     there and lose much of it once people have parts of the itemset, which in real data they do.
@@ -79,27 +86,27 @@ def absent_power_per_kept(size: int, k: int, rho: float, prevalence: float = 0.0
 
 
 def support_where_significant(noise: Floats | float, own: Floats | float, reports: float, share: float = 1.0) -> Floats:
-    """The positive root of s = 4 σ(s), σ²(s) = ((1-r) noise + r own - s)/N, r = s/share.
+    """Return the lowest discoverable support: the s with s = 4 σ(s), σ²(s) = ((1-r) noise + r own - s)/N, r = s/share.
 
     `noise` is E[g²] of people without A, `own` that of people with all of A; `share` is the share of people whose
-    baskets are large enough to hold A, and both powers are weighted by it.
+    baskets are large enough to hold A, and both are weighted by it. N is `reports`.
     """
     return significant_support(noise, (np.asarray(noise) - np.asarray(own)) / share + 1.0, reports)
 
 
 def significant_support(noise: Floats | float, fall: Floats | float, reports: float = 1.0) -> Floats:
-    """The positive root of s = 4 σ(s), σ²(s) = (noise - fall s)/N."""
+    """Return the positive s with s = 4 σ(s), σ²(s) = (noise - fall s)/N, where N is `reports`."""
     a, b = reports / SIGNIFICANCE**2, np.asarray(fall)
     return np.asarray(2.0 * np.asarray(noise) / (b + np.sqrt(b * b + 4.0 * a * np.asarray(noise))))
 
 
 @dataclass(frozen=True)
 class SizeLaw:
-    """Select-a-size for baskets of `size` items: insertion chance ρ and kept-count law `kept`."""
+    """The law of select-a-size for baskets of one size."""
 
-    size: int
-    rho: float
-    kept: tuple[float, ...]
+    size: int  # m, how many items the basket has
+    rho: float  # ρ, the chance that any other item is inserted
+    kept: tuple[float, ...]  # p[0..m], the chances that so many of the basket's items are kept
 
     def __post_init__(self) -> None:
         size, kept = self.size, self.kept
@@ -114,29 +121,30 @@ class SizeLaw:
 
     @cached_property
     def lift(self) -> Floats:
-        """p[j]/p0[j]."""
+        """The lifts p[j]/p0[j], j = 0..m: how much likelier a kept count is than under pure noise."""
         return np.asarray(np.array(self.kept) / kept_by_noise(self.size, self.rho))
 
     @cached_property
     def gamma(self) -> float:
+        """γ: the largest lift over the smallest; ∞ where a lift is 0."""
         smallest = float(self.lift.min())
         return math.inf if smallest == 0.0 else float(self.lift.max()) / smallest
 
     def signal(self, k: int) -> float:
-        """λ_k; zero for itemsets larger than the basket."""
+        """Return λ_k, by which the presence of k items shows in reports; zero for itemsets larger than the basket."""
         return 0.0 if k > self.size else float(signal_per_kept(self.size, k, self.rho) @ np.array(self.kept))
 
     def noise_power(self, k: int, prevalence: float = 0.0) -> float:
-        """E[g²] of a person without the itemset, who has each of its items with chance `prevalence`."""
+        """Return E[g²] of a person without an itemset of k items who has each of them with chance `prevalence`."""
         power = absent_power_per_kept(self.size, k, self.rho, prevalence)
         return float(power @ np.array(self.kept)) / self.signal(k) ** 2
 
     def own_power(self, k: int) -> float:
-        """E[g²] of a person who has all k items."""
+        """Return E[g²] of a person who has all k items of an itemset."""
         return float(power_per_kept(self.size, k, self.rho) @ np.array(self.kept)) / self.signal(k) ** 2
 
     def estimator(self, k: int) -> Floats:
-        """g for q = 0..k of the k items showing in a report."""
+        """Return the term g of a report in which q = 0..k items of an itemset show; an unreadable k is an error."""
         signal = self.signal(k)
         if abs(signal) < VANISHING:
             raise ValueError(
@@ -147,7 +155,10 @@ class SizeLaw:
         return np.asarray((1.0 - self.rho) ** q * (-self.rho) ** (k - q) / signal)
 
     def lowest_discoverable_support(self, k: int, reports: float, prevalence: float = 0.0) -> float:
-        """The s with s = 4 σ(s) when everybody else has each item of the set with chance `prevalence`."""
+        """Return the smallest support of k-itemsets that can be found in so many reports: the s with s = 4 σ(s).
+
+        People without the itemset have each of its items with chance `prevalence`.
+        """
         return float(support_where_significant(self.noise_power(k, prevalence), self.own_power(k), reports))
 
 
@@ -155,8 +166,10 @@ class SizeLaw:
 
 
 def cut_and_paste(size: int, cutoff: int, rho: float) -> SizeLaw:
-    """Evfimievski, Srikant, Agrawal and Gehrke (2002): draw i of 0..cutoff evenly, at most `size`; keep i random items;
-    then insert every item that is not there with chance ρ, the basket's own among them:
+    """Return the cut-and-paste operator of Evfimievski, Srikant, Agrawal and Gehrke (2002) as a law.
+
+    It draws i of 0..cutoff evenly, at most `size`; keeps i random items; then inserts every item that is not kept with
+    chance ρ, the basket's own among them:
 
         p[j] = Σ_i P(i) C(m-i, j-i) ρ^(j-i) (1-ρ)^(m-j),   P(i) = 1/(K+1), and all that is left at i = m.
     """
@@ -169,7 +182,7 @@ def cut_and_paste(size: int, cutoff: int, rho: float) -> SizeLaw:
 
 
 def bit_flips(size: int, keep: float) -> SizeLaw:
-    """MASK (Rizvi and Haritsa 2002): every item's bit stays with chance `keep` and is flipped otherwise.
+    """Return the MASK operator (Rizvi and Haritsa 2002) as a law: each item's bit stays with chance `keep`, or flips.
 
         p[j] = C(m,j) keep^j (1-keep)^(m-j),   ρ = 1 - keep,   γ = (keep/(1-keep))^(2m) between baskets of m items.
     """
@@ -177,7 +190,7 @@ def bit_flips(size: int, keep: float) -> SizeLaw:
 
 
 def dyadic(rho: float) -> tuple[int, int]:
-    """(a, b) with ρ = a/2^b in lowest terms."""
+    """Return (a, b) with ρ = a/2^b in lowest terms; other ρ, and b above 16, are an error."""
     numerator, denominator = float(rho).as_integer_ratio()
     depth = denominator.bit_length() - 1
     if not 1 <= depth <= DEEPEST:
@@ -187,7 +200,7 @@ def dyadic(rho: float) -> tuple[int, int]:
 
 
 def table(law: SizeLaw, items: int) -> Floats:
-    """P[t', t] over all subsets t' and all baskets t of the law's size."""
+    """Return P[t', t] over all subsets t' of so many items and all baskets t of the law's size, in order of bits."""
     reported = np.arange(1 << items)
     true = np.array([pattern for pattern in reported.tolist() if int(pattern).bit_count() == law.size])
     overlap = np.bitwise_count(reported[:, None] & true[None, :])

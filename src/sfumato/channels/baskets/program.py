@@ -1,15 +1,15 @@
-"""The drawing program of select-a-size: what a device executes to blur a basket, as plain data, and its interpreter.
+"""The drawing program of select-a-size, as plain data that a device executes to blur a basket, and its interpreter.
 
 For each size m the law p of the number of kept items is a mixture. With chance c = min_j p[j]/p0[j] the report is pure
 insertion noise on all items, the basket's own included (which keeps j of them with chance p0[j]); otherwise j follows
-the excess p[j] - c p0[j] and j random items are kept. The excess is rounded down to whole numbers of 2^-64 and the rest
-goes to noise, so rounding only hides more:
+the excess p[j] - c p0[j] and j random items are kept. The excess is rounded down to whole numbers of 2^-64, and what
+that leaves goes to noise, so that rounding only hides more:
 
     E[j]   whole numbers, N = 2^64 - Σ E[j] ≥ 1,    p[j] = (N p0[j] + E[j]) / 2^64     exactly
     γ      max_j (N + E[j] u[j]/p0[j]) / min_j (N + E[j] l[j]/p0[j])
 
 u[j] and l[j] bound, exactly, how far choosing below a number that is no power of two is from uniform (about 1 ± 2^-60).
-Everything here reads the program alone; `docs/programs-baskets.md` describes it for other languages.
+`docs/programs-baskets.md` describes the program for other languages.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from sfumato.channels.baskets.seeds import SeedGenerator, seed_generator, shared
 from sfumato.channels.program import WORD, Words, below, choose, hex_word
 from sfumato.domain import Codes
 
-VERSION = 1
-KIND = "select-a-size"
-SEED_FIELDS = ("construction", "bits", "degree", "independence", "polynomial")
+VERSION = 1  # of the format of docs/programs-baskets.md, written under "program"
+KIND = "select-a-size"  # the channel's name in plans, and the program's "kind"
+SEED_FIELDS = ("construction", "bits", "degree", "independence", "polynomial")  # written under "seed"
 SAME_LIFT = Fraction(1, 10**9)
-"""Lifts p[j]/p0[j] that are this near to the smallest differ by the rounding of floats only."""
+"""Lifts p[j]/p0[j] whose ratio to the smallest is nearer to 1 than this differ by the rounding of floats only, and are
+taken for equal. By judgement: floats round by 1e-15, and a lift of 1 + 1e-9 reveals nothing."""
 
 
 # --- compiling ------------------------------------------------------------------------------------------------------
@@ -41,18 +42,21 @@ SAME_LIFT = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class SizeProgram:
-    """What a device executes for baskets of `size` items: ρ = threshold/2^depth and the bounds of the excess."""
+    """The drawing program of select-a-size for baskets of one size; it inserts items with ρ = threshold/2^depth."""
 
-    items: int
-    size: int
+    items: int  # how many items there are
+    size: int  # how many of them a basket has
     threshold: int
     depth: int
-    bounds: tuple[int, ...]
-    seed: SeedGenerator | None
+    bounds: tuple[int, ...]  # cumulative whole weights of the excess E[0..size], below 2^64
+    seed: SeedGenerator | None  # None: there are too many items for seeds
 
     @classmethod
     def of_law(cls, law: SizeLaw, items: int, up_to: int) -> SizeProgram:
-        """The program of a law; its seeds show any size + up_to items independently."""
+        """Build the program that draws a law of baskets; ``items``: how many there are.
+
+        In its seeds any size + up_to items are independent.
+        """
         threshold, depth = dyadic(law.rho)
         try:
             seed = seed_generator(items, threshold, depth, min(law.size + up_to, items))
@@ -62,19 +66,23 @@ class SizeProgram:
 
     @property
     def bitmap_words(self) -> int:
+        """How many random words a bitmap takes."""
         return self.size + self.depth * bitmap_width(self.items)
 
     @property
     def seed_words(self) -> int:
+        """How many random words a seed takes."""
         return 2 * self.size + self.generator.words
 
     @property
     def generator(self) -> SeedGenerator:
+        """The generator of seeds; an error where there are too many items for seeds."""
         if self.seed is None:
             raise ValueError(f"{self.items} items are too many for seeds; send bitmaps (compress=False)")
         return self.seed
 
     def to_data(self) -> dict[str, Any]:
+        """Return the entry under "sizes" of the program as plain data (docs/programs-baskets.md)."""
         return {
             "size": self.size,
             "rho": [self.threshold, self.depth],
@@ -87,18 +95,18 @@ class SizeProgram:
 
     @cached_property
     def excess(self) -> tuple[int, ...]:
-        """E[j]: of 2^64 words, how many keep exactly j items."""
+        """E[j] for j = 0..size: how many of 2^64 words choose to keep exactly j items."""
         return tuple(high - low for low, high in zip((0, *self.bounds), self.bounds, strict=False))
 
     @property
     def kept(self) -> tuple[Fraction, ...]:
-        """p[j]: the chance that j of the basket's items show."""
+        """p[j] for j = 0..size: the chance that j of the basket's items show, exactly."""
         noise = WORD - self.bounds[-1]
         return tuple((noise * p0 + e) / WORD for p0, e in zip(self._by_noise, self.excess, strict=True))
 
     @cached_property
     def gamma(self) -> Fraction:
-        """γ: no ratio of the chances of one bitmap or one seed under two baskets of this size is larger."""
+        """γ: a bound on the ratio of the chances of one bitmap, or one seed, under two baskets of this size."""
         noise = WORD - self.bounds[-1]
         numbers = (self.threshold, (1 << self.depth) - self.threshold)
         high, low = [], []
@@ -110,26 +118,35 @@ class SizeProgram:
 
     @cached_property
     def _by_noise(self) -> tuple[Fraction, ...]:
+        """The chances p0[j] that noise alone shows j of a basket's items, for j = 0..size, exactly."""
         return by_noise(self.size, Fraction(self.threshold, 1 << self.depth))
 
     # --- drawing: the same operations for every basket and every outcome --------------------------------------------
 
     def bitmaps(self, members: Codes, words: Words) -> Words:
-        """Bitmaps from words: one for the kept count, size - 1 for the order, then `depth` planes of coins."""
+        """Draw the bitmaps of baskets, one row each, from rows of random words.
+
+        ``members``: the rising item codes of each basket. The first word chooses the kept count, the next size - 1 the
+        order of the items, and the others are `depth` planes of fair bits.
+        """
         self._check(members, words, self.bitmap_words)
         kept = self._kept_counts(words[:, 0])
         order = shuffled(members, words[:, 1 : self.size])
         bitmaps = coins(self.threshold, self.depth, words[:, self.size :]) & item_mask(self.items)
         rows = np.arange(len(members))
-        for place in range(self.size):
-            word, bit = order[:, place] >> 6, np.uint64(1) << (order[:, place] & 63).astype(np.uint64)
-            drawn = bitmaps[rows, word]
-            told = np.where(place < kept, drawn | bit, drawn & ~bit)
-            bitmaps[rows, word] = np.where(kept > self.size, drawn, told)
+        for rank in range(self.size):
+            word, bit = order[:, rank] >> 6, np.uint64(1) << (order[:, rank] & 63).astype(np.uint64)
+            noise = bitmaps[rows, word]
+            shown = np.where(rank < kept, noise | bit, noise & ~bit)
+            bitmaps[rows, word] = np.where(kept > self.size, noise, shown)
         return bitmaps
 
     def seeds(self, members: Codes, words: Words) -> Words:
-        """Seeds from words: one for the kept count, size - 1 for the order, one an item's number, the uniform seed."""
+        """Draw the seeds of baskets, one row each, from rows of random words.
+
+        The first word chooses the kept count, the next size - 1 the order of the items, the next size their numbers,
+        and the others are the uniform seed that is steered to these numbers.
+        """
         self._check(members, words, self.seed_words)
         kept = self._kept_counts(words[:, 0])
         order = shuffled(members, words[:, 1 : self.size])
@@ -144,42 +161,43 @@ class SizeProgram:
     # --- the same for one basket, in Python's whole numbers: a call of NumPy costs more than one basket needs ---------
 
     def bitmap(self, members: list[int], words: Words) -> Words:
-        """`bitmaps` of one basket."""
+        """Draw the bitmap of one basket, the same as `bitmaps` would."""
         kept, order = self._kept_and_order(members, words)
         octets, width = words[self.size :].astype("<u8", copy=False).tobytes(), 8 * bitmap_width(self.items)
         planes = [int.from_bytes(octets[at : at + width], "little") for at in range(0, len(octets), width)]
         shown = bytearray((_tossed(self.threshold, planes) & (1 << self.items) - 1).to_bytes(width, "little"))
-        for place, item in enumerate(order):
-            drawn, bit = shown[item >> 3], 1 << (item & 7)
-            told = drawn & ~bit | bit * (place < kept)
-            shown[item >> 3] = choose(kept > self.size, drawn, told)
+        for rank, item in enumerate(order):
+            noise, bit = shown[item >> 3], 1 << (item & 7)
+            shown[item >> 3] = choose(kept > self.size, noise, noise & ~bit | bit * (rank < kept))
         return np.frombuffer(shown, dtype="<u8").astype(np.uint64, copy=False)
 
     def seed_of(self, members: list[int], words: Words) -> Words:
-        """`seeds` of one basket."""
+        """Draw the seed of one basket, the same as `seeds` would."""
         kept, order = self._kept_and_order(members, words)
         inside, outside = self.threshold, (1 << self.depth) - self.threshold
         numbers = []
-        for place, word in enumerate(words[self.size : 2 * self.size].tolist()):
-            shows = place < kept
+        for rank, word in enumerate(words[self.size : 2 * self.size].tolist()):
+            shows = rank < kept
             numbers.append(choose(shows, 0, inside) + below(word, choose(shows, inside, outside)))
         uniform = self.generator.trim(words[None, 2 * self.size :])
         steered = self.generator.steer(uniform, np.array([order]), np.array([numbers]))
         return np.asarray((steered, uniform)[kept > self.size][0])
 
     def _kept_and_order(self, members: list[int], words: Words) -> tuple[int, list[int]]:
+        """Return (the kept count, or size + 1 for pure noise; the items in random order) of one basket."""
         first, *choices = words[: max(self.size, 1)].tolist()
         order = members.copy()
-        for place, word in enumerate(choices):
-            other = place + below(word, self.size - place)
-            order[place], order[other] = order[other], order[place]
+        for rank, word in enumerate(choices):
+            other = rank + below(word, self.size - rank)
+            order[rank], order[other] = order[other], order[rank]
         return sum(first >= bound for bound in self.bounds), order
 
     def _kept_counts(self, words: Words) -> Codes:
-        """j for each word, or size + 1 for pure noise: how many bounds it has reached."""
+        """Return the kept count that each word chooses, or size + 1 for pure noise: how many bounds it has reached."""
         return np.asarray((words[:, None] >= np.array(self.bounds, dtype=np.uint64)).sum(axis=1), dtype=np.int64)
 
     def _check(self, members: Codes, words: Words, count: int) -> None:
+        """Raise an error unless baskets are increasing rows of item codes, with ``count`` random words each."""
         if members.shape[1] != self.size or words.shape != (len(members), count):
             raise ValueError(
                 f"members of shape {members.shape} and words of shape {words.shape} do not fit; a basket here is "
@@ -192,41 +210,41 @@ class SizeProgram:
 
 
 def basket_program(laws: Iterable[SizeLaw], items: int, up_to: int) -> dict[str, Any]:
-    """The program for baskets of several sizes, as plain data."""
+    """Return the program for baskets of several sizes as plain data, one law a size."""
     sizes = [SizeProgram.of_law(law, items, up_to).to_data() for law in laws]
     return {"program": VERSION, "kind": KIND, "items": items, "sizes": sizes}
 
 
 def within(law: SizeLaw, gamma: Fraction) -> SizeLaw:
-    """The law, moved towards noise by as little as brings the γ of its program to at most `gamma`."""
-    found, share = law, 2.0**-50
-    while SizeProgram.of_law(found, law.size, 0).gamma > gamma:
+    """Return a law of baskets, mixed with as little noise as brings the γ of its drawing program to at most `gamma`."""
+    mixed, share = law, 2.0**-50
+    while SizeProgram.of_law(mixed, law.size, 0).gamma > gamma:
         kept = (1.0 - share) * np.array(law.kept) + share * kept_by_noise(law.size, law.rho)
-        found, share = SizeLaw(law.size, law.rho, tuple((kept / kept.sum()).tolist())), 2.0 * share
-    return found
+        mixed, share = SizeLaw(law.size, law.rho, tuple((kept / kept.sum()).tolist())), 2.0 * share
+    return mixed
 
 
 def by_noise(size: int, rho: Fraction) -> tuple[Fraction, ...]:
-    """p0[j] = C(m,j) ρ^j (1-ρ)^(m-j), exactly."""
+    """Return p0[j] = C(m,j) ρ^j (1-ρ)^(m-j) for j = 0..m, exactly; m is ``size``."""
     return tuple(math.comb(size, j) * rho**j * (1 - rho) ** (size - j) for j in range(size + 1))
 
 
 def _excess_bounds(law: SizeLaw) -> tuple[int, ...]:
-    """Cumulative whole weights of the excess; at least one word of 2^64 is left for noise."""
+    """Return the cumulative whole weights of the excess, E[0], E[0] + E[1], …; one word of 2^64 or more is noise's."""
     p0 = by_noise(law.size, Fraction(law.rho))
     kept = [Fraction(p) for p in law.kept]
     lift = [p / (q * sum(kept)) for p, q in zip(kept, p0, strict=True)]
     shared = min(lift)
     bound, bounds = 0, []
     for j, q in enumerate(p0):
-        told = lift[j] > shared * (1 + SAME_LIFT)
-        bound += math.floor((lift[j] - shared) * q * WORD) if told else 0
+        exceeds = lift[j] > shared * (1 + SAME_LIFT)
+        bound += math.floor((lift[j] - shared) * q * WORD) if exceeds else 0
         bounds.append(min(bound, WORD - 1))
     return tuple(bounds)
 
 
 def _share(bound: int, *, up: bool) -> Fraction:
-    """The largest (or smallest) chance of a number among those below `bound`, over the uniform one."""
+    """Return the largest (or smallest) chance that ``below`` gives one number, as a multiple of 1/bound."""
     words = -(-WORD // bound) if up else WORD // bound
     return Fraction(words * bound, WORD)
 
@@ -235,7 +253,7 @@ def _share(bound: int, *, up: bool) -> Fraction:
 
 
 def read_program(program: Mapping[str, Any]) -> dict[int, SizeProgram]:
-    """The sizes of a program; what cannot be drawn is refused."""
+    """Read a program from plain data, as the program of each basket size; one that contradicts itself is an error."""
     if program.get("program") != VERSION or program.get("kind") != KIND:
         raise ValueError(
             f"program {program.get('program')!r} of kind {program.get('kind')!r} is no basket program; "
@@ -245,6 +263,7 @@ def read_program(program: Mapping[str, Any]) -> dict[int, SizeProgram]:
 
 
 def _read_size(items: int, part: Mapping[str, Any]) -> SizeProgram:
+    """Read the program of one basket size, from an entry under "sizes"."""
     (threshold, depth), size, seed = part["rho"], part["size"], None
     if part["seed"] is not None:
         kind = [part["seed"][name] for name in ("independence", "construction", "polynomial")]
@@ -252,32 +271,33 @@ def _read_size(items: int, part: Mapping[str, Any]) -> SizeProgram:
         if not seed.fits or seed.independence < size:
             wrong = f"seeds of {part['seed']} cannot show baskets of {size}"
             raise ValueError(f"{wrong}; take them from SelectASize.program()")
-    found = SizeProgram(items, size, threshold, depth, tuple(int(bound, 16) for bound in part["kept"]), seed)
-    sound = 0 <= size <= items and len(found.bounds) == size + 1 and min(found.excess) >= 0
-    if not (sound and threshold % 2 and 0 < threshold < 1 << depth <= 1 << DEEPEST and found.to_data() == part):
+    program = SizeProgram(items, size, threshold, depth, tuple(int(bound, 16) for bound in part["kept"]), seed)
+    sound = 0 <= size <= items and len(program.bounds) == size + 1 and min(program.excess) >= 0
+    if not (sound and threshold % 2 and 0 < threshold < 1 << depth <= 1 << DEEPEST and program.to_data() == part):
         raise ValueError(f"the program for baskets of {size} contradicts itself; take it from SelectASize.program()")
-    return found
+    return program
 
 
 # --- from uniform words to choices ----------------------------------------------------------------------------------
 
 
 def shuffled(members: Codes, words: Words) -> Codes:
-    """Each row in random order (Fisher and Yates, all rows at once)."""
+    """Return each row in a random order (Fisher and Yates, all rows at once), one word for each choice."""
     order = members.copy()
     rows = np.arange(len(order))
-    for place in range(order.shape[1] - 1):
-        other = place + below(words[:, place], np.uint64(order.shape[1] - place)).astype(np.int64)
-        order[rows, place], order[rows, other] = order[rows, other], order[rows, place]
+    for rank in range(order.shape[1] - 1):
+        other = rank + below(words[:, rank], np.uint64(order.shape[1] - rank)).astype(np.int64)
+        order[rows, rank], order[rows, other] = order[rows, other], order[rows, rank]
     return order
 
 
 def coins(threshold: int, depth: int, words: Words) -> Words:
-    """Bits that are 1 with chance threshold/2^depth: from its last digit on, `or` a fair bit for 1, `and` for 0."""
+    """Return bits that are 1 with chance threshold/2^depth, from ``depth`` planes of fair bits side by side."""
     return np.asarray(_tossed(threshold, np.split(words, depth, axis=1)))
 
 
 def _tossed(threshold: int, planes: Sequence[Any]) -> Any:
+    """Combine planes of fair bits: from the threshold's last binary digit on, `or` a plane for 1, `and` it for 0."""
     bits = planes[0]
     for digit, plane in enumerate(planes[1:], 1):
         bits = bits | plane if (threshold >> digit) & 1 else bits & plane

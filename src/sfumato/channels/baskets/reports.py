@@ -1,8 +1,8 @@
-"""Baskets as people hold them and as the collector receives them.
+"""Tables of baskets: true ones as people hold them, and reports of them as the collector receives them.
 
 `Baskets` are sets of items, read from lists, Arrow list columns, sparse or one-hot tables; `BasketReports` are the
-randomized ones: a bitmap or a seed a person, and the disclosed size. A bitmap is a row of 64-bit words, bit i in word
-i // 64 at place i % 64.
+randomized ones: a bitmap or a seed a person, and the disclosed size. A bitmap is a row of 64-bit words; the bit of item
+i is bit i % 64 of word i // 64.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from sfumato.channels.program.interpreter import kernels_in
 from sfumato.domain import Codes, Items, named, sorted_labels
 
 Sizes = NDArray[np.uint16]
-COLLECTIONS = frozenset({list, tuple, set, frozenset})
-LARGEST_DISCLOSED = np.iinfo(np.uint16).max
+COLLECTIONS = frozenset({list, tuple, set, frozenset})  # types of baskets that are read without looking further
+LARGEST_DISCLOSED = np.iinfo(np.uint16).max  # the size of a basket is stored in 16 bits
 
 # --- rows of bits -----------------------------------------------------------------------------------------------------
 
 
 def bitmap_width(items: int) -> int:
-    """Words in a bitmap."""
+    """Return how many 64-bit words a bitmap of so many items takes."""
     return -(-items // 64)
 
 
 @lru_cache(64)
 def item_mask(items: int) -> Words:
-    """A bitmap with every item."""
+    """Return the bitmap that has every item."""
     return pack_bits(np.ones(items, dtype=bool))
 
 
 def pack_bits(bits: NDArray[np.bool_]) -> Words:
-    """Rows of bits as rows of words."""
+    """Pack rows of truth values into rows of words; bits past the end are 0."""
     padded = np.zeros((*bits.shape[:-1], 64 * bitmap_width(bits.shape[-1])), dtype=np.uint8)
     padded[..., : bits.shape[-1]] = bits
     return np.packbits(padded, axis=-1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
 
 
 def unpack_bits(words: Words, count: int) -> NDArray[np.bool_]:
-    """The first `count` bits of rows of words."""
+    """Unpack the first `count` bits of rows of words into rows of truth values."""
     octets = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
     return np.unpackbits(octets, axis=-1, bitorder="little", count=count).astype(bool)
 
 
 def pick_bits(words: Words, places: Codes) -> Words:
-    """Rows of bits with these alone, in this order."""
+    """Return rows of words that hold only the bits at these places, in this order."""
     kernels = kernels_in("sfumato.channels.baskets.kernels")
     if kernels is None:
         return pack_bits(unpack_bits(words, 64 * words.shape[1])[:, places])
@@ -68,7 +68,7 @@ def pick_bits(words: Words, places: Codes) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class Baskets:
-    """Sets of items in compressed rows: basket r is codes[starts[r]:starts[r+1]], sorted, without repeats."""
+    """True baskets as a compressed table: basket r is codes[starts[r]:starts[r+1]], sorted, without repeats."""
 
     items: Items
     starts: Codes
@@ -76,7 +76,10 @@ class Baskets:
 
     @classmethod
     def read(cls, baskets: Any, items: Items | None = None) -> Baskets:
-        """Baskets from what people usually have; without `items` the labels found are the items."""
+        """Read baskets from lists, Arrow list columns, sparse or one-hot tables; repeats in a basket are an error.
+
+        ``items``: the items that baskets may hold; None: the labels that occur.
+        """
         if isinstance(baskets, Baskets):
             if items is not None and tuple(items.labels) != tuple(baskets.items.labels):
                 size = baskets.items.size
@@ -97,34 +100,36 @@ class Baskets:
 
     @cached_property
     def sizes(self) -> Codes:
+        """How many items each basket has."""
         return np.diff(self.starts)
 
     def __getitem__(self, rows: Any) -> Baskets:
-        """The baskets of these rows, an array or a slice."""
+        """Return the baskets of these rows: an array of indices, a mask or a slice."""
         first, sizes = self.starts[:-1][rows], self.sizes[rows]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return Baskets(self.items, starts, self.codes[np.repeat(first - starts[:-1], sizes) + np.arange(starts[-1])])
 
     def holding(self, chosen: Codes) -> Baskets:
-        """What they hold of the chosen items (rising codes) alone."""
-        place = np.full(self.items.size, -1)
-        place[chosen] = np.arange(chosen.size)
-        codes = place[self.codes]
-        held = np.flatnonzero(codes >= 0)
-        return Baskets(self.items.of(chosen), np.searchsorted(held, self.starts), codes[held])
+        """Return the baskets without all items but the chosen ones (rising codes), which become the items."""
+        new_code = np.full(self.items.size, -1)
+        new_code[chosen] = np.arange(chosen.size)
+        codes = new_code[self.codes]
+        entries = np.flatnonzero(codes >= 0)
+        return Baskets(self.items.of(chosen), np.searchsorted(entries, self.starts), codes[entries])
 
     def members(self, rows: Codes, size: int) -> Codes:
-        """The item codes of rows that all have `size` items, one row a basket."""
+        """Return the item codes of baskets that all have `size` items, one row a basket."""
         return np.asarray(self.codes[self.starts[rows][:, None] + np.arange(size)])
 
     def to_lists(self) -> list[list[Hashable]]:
+        """Return the labels of each basket's items."""
         labels = self.items.labels
         ends = pairwise(self.starts.tolist())
         return [[labels[code] for code in self.codes[start:stop].tolist()] for start, stop in ends]
 
 
 def one_basket(baskets: Any, items: Items) -> list[int] | None:
-    """The rising codes of the only basket of a list; None for anything else, which `Baskets.read` reads or refuses."""
+    """Return the rising item codes of a list with one basket; None for anything else, which `Baskets.read` reads."""
     if type(baskets) is not list or len(baskets) != 1 or type(baskets[0]) not in COLLECTIONS:
         return None
     (basket,), size = baskets, items.size
@@ -136,47 +141,54 @@ def one_basket(baskets: Any, items: Items) -> list[int] | None:
 
 
 def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> Baskets:
+    """Read baskets from a list of collections of labels."""
     if isinstance(baskets, (str, bytes)) or not isinstance(baskets, Iterable):
         raise TypeError(f"baskets of type {type(baskets).__name__} cannot be read; give a list of lists of items")
     rows = baskets if isinstance(baskets, (list, tuple)) else list(baskets)
     if not COLLECTIONS.issuperset(map(type, rows)):
-        rows = [_collection(place, basket) for place, basket in enumerate(rows)]
+        rows = [_collection(row, basket) for row, basket in enumerate(rows)]
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    found: defaultdict[Hashable, int] = defaultdict(count().__next__)
-    which = map(found.__getitem__, chain.from_iterable(rows))
-    places = np.fromiter(which, dtype=np.int64, count=int(lengths.sum()))
-    return _of_labels(list(found), places, lengths, items)
+    index_of: defaultdict[Hashable, int] = defaultdict(count().__next__)  # labels in the order of their first use
+    indices = map(index_of.__getitem__, chain.from_iterable(rows))
+    entries = np.fromiter(indices, dtype=np.int64, count=int(lengths.sum()))
+    return _of_labels(list(index_of), entries, lengths, items)
 
 
-def _collection(place: int, basket: Any) -> Collection[Hashable]:
+def _collection(row: int, basket: Any) -> Collection[Hashable]:
+    """Return a basket as something with a length; a text, or what is no collection, is an error."""
     if isinstance(basket, (str, bytes)) or not isinstance(basket, Iterable):
-        raise TypeError(f"basket {place} is a {type(basket).__name__}, not a collection of items; give a list of items")
+        raise TypeError(f"basket {row} is a {type(basket).__name__}, not a collection of items; give a list of items")
     return basket if isinstance(basket, Collection) else list(basket)
 
 
-def _of_labels(labels: list[Hashable], which: Codes, lengths: Codes, items: Items | None) -> Baskets:
-    """Baskets of these lengths with labels[which] at every place, one after the other."""
+def _of_labels(labels: list[Hashable], entries: Codes, lengths: Codes, items: Items | None) -> Baskets:
+    """Build baskets of these lengths from the labels that occur and the index of its label for every entry.
+
+    The entries of one basket come after those of the other; a label that is none of the items is an error.
+    """
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    known = items if items is not None else Items(sorted_labels(labels))
-    codes = np.array([_code_of(label, known) for label in labels], dtype=np.int64)[which]
+    allowed = items if items is not None else Items(sorted_labels(labels))
+    codes = np.array([_code_of(label, allowed) for label in labels], dtype=np.int64)[entries]
     if codes.min(initial=0) < 0:
-        place = int(np.argmax(codes < 0))
-        _refuse_unknown(labels[which[place]], int(np.searchsorted(starts, place, side="right")) - 1, known)
-    return Baskets(known, starts, _sorted_without_repeats(codes, starts, known))
+        unknown = int(np.argmax(codes < 0))
+        _refuse_unknown(labels[entries[unknown]], int(np.searchsorted(starts, unknown, side="right")) - 1, allowed)
+    return Baskets(allowed, starts, _sorted_without_repeats(codes, starts, allowed))
 
 
 def _code_of(label: Any, items: Items) -> int:
-    """The code of a label, or -1."""
+    """Return the code of a label; -1 if it is none of the items."""
     if not isinstance(items.labels, range):
         return items.code_of.get(label, -1)
     return int(label) if _is_whole(label) and 0 <= label < items.size else -1
 
 
 def _is_whole(label: Any) -> bool:
+    """Return whether a label is a whole number."""
     return isinstance(label, (int, np.integer)) and not isinstance(label, bool)
 
 
 def _refuse_unknown(label: Any, row: int, items: Items) -> None:
+    """Raise the error for a label that is none of the items, with what to do about it."""
     if not isinstance(items.labels, range):
         remedy = f"declare it in Items (now {items.size} labels)"
     elif _is_whole(label):
@@ -187,6 +199,7 @@ def _refuse_unknown(label: Any, row: int, items: Items) -> None:
 
 
 def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
+    """Return the item codes of all baskets, sorted within each basket; an item twice in one basket is an error."""
     rises = codes[1:] > codes[:-1]
     rises[starts[(starts > 0) & (starts < codes.size)] - 1] = True  # from one basket to the next
     if rises.all():
@@ -202,21 +215,23 @@ def _sorted_without_repeats(codes: Codes, starts: Codes, items: Items) -> Codes:
 
 
 def _from_sparse(matrix: Any, items: Items | None) -> Baskets:
+    """Read baskets from a SciPy sparse matrix, one row a basket and one column an item."""
     rows = matrix.tocsr().copy()
     rows.sum_duplicates()
     rows.eliminate_zeros()
-    known = items if items is not None else Items(rows.shape[1])
-    if rows.shape[1] != known.size:
+    allowed = items if items is not None else Items(rows.shape[1])
+    if rows.shape[1] != allowed.size:
         raise ValueError(
-            f"the sparse matrix has {rows.shape[1]} columns for {known.size} items; give one column an item"
+            f"the sparse matrix has {rows.shape[1]} columns for {allowed.size} items; give one column an item"
         )
-    return Baskets(known, rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
+    return Baskets(allowed, rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
 
 
 def _from_one_hot(table: Any, items: Items | None) -> Baskets:
+    """Read baskets from a frame of 0/1 or truth values, one row a basket and one column an item, named by its label."""
     names = list(table.columns)
-    known = items if items is not None else Items(names)
-    unknown = [name for name in names if name not in known.code_of]
+    allowed = items if items is not None else Items(names)
+    unknown = [name for name in names if name not in allowed.code_of]
     if unknown:
         raise ValueError(f"column {unknown[0]!r} is no item; drop the column or declare it in Items")
     cells = np.asarray(table.to_numpy())
@@ -225,14 +240,15 @@ def _from_one_hot(table: Any, items: Items | None) -> Baskets:
             "a one-hot table holds values other than 0/1 or true/false; convert it, or give lists of items"
         )
     row, column = np.nonzero(cells.astype(bool))
-    codes = np.array([known.code_of[name] for name in names], dtype=np.int64)[column]
+    codes = np.array([allowed.code_of[name] for name in names], dtype=np.int64)[column]
     starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(cells)))]).astype(np.int64)
-    return Baskets(known, starts, _sorted_without_repeats(codes, starts, known))
+    return Baskets(allowed, starts, _sorted_without_repeats(codes, starts, allowed))
 
 
 def _from_arrow(column: Any, items: Items | None) -> Baskets:
-    labels, which, lengths = lists_of(column)
-    return _of_labels(labels, which, lengths, items)
+    """Read baskets from an Arrow column of lists of labels."""
+    labels, entries, lengths = lists_of(column)
+    return _of_labels(labels, entries, lengths, items)
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
@@ -240,7 +256,11 @@ def _from_arrow(column: Any, items: Items | None) -> Baskets:
 
 @dataclass(frozen=True, eq=False)
 class BasketReports:
-    """One report a row: `words` are bitmaps over the items, or seeds when `compressed`; `sizes` are the true sizes."""
+    """The reports of baskets, one row each.
+
+    `words`: bitmaps over the items, or seeds where `compressed`; `sizes`: the true sizes of the baskets, which people
+    disclose.
+    """
 
     items: Items
     sizes: Sizes
@@ -255,13 +275,13 @@ class BasketReports:
 
     @classmethod
     def of_lists(cls, items: Items, reported: Any, sizes: Sequence[int]) -> BasketReports:
-        """Reports that came as lists of items, each with the true size of its basket."""
+        """Build reports from lists of the items that each shows, and the true sizes of the baskets."""
         baskets = Baskets.read(reported, items)
         return cls(items, _disclosed(sizes), bitmaps_of(baskets))
 
     @classmethod
     def of_bytes(cls, items: Items, sizes: Sequence[int], reports: Iterable[bytes], compressed: bool) -> BasketReports:
-        """The inverse of `to_bytes`."""
+        """Read reports from bytes, as `to_bytes` wrote them; shorter ones are padded with zeros."""
         rows = list(reports)
         width = -(-max((len(row) for row in rows), default=1) // 8)
         octets = b"".join(row.ljust(8 * width, b"\0") for row in rows)
@@ -270,11 +290,11 @@ class BasketReports:
 
     @classmethod
     def of_arrow(cls, items: Items, sizes: Any, reports: Any, compressed: bool) -> BasketReports:
-        """The same from a column of Arrow: bytes, or texts of hexadecimal digits."""
+        """Read reports from an Arrow column of bytes, or of texts of hexadecimal digits."""
         return cls(items, _disclosed(sizes), words_of(reports), compressed)._checked()
 
     def _checked(self) -> BasketReports:
-        """Bitmaps have a bit for each of these items."""
+        """Return the reports unchanged; bitmaps that are not as long as the items need are an error."""
         width = self.words.shape[1]
         if not self.compressed and len(self) and width != bitmap_width(self.items.size):
             raise ValueError(
@@ -284,7 +304,7 @@ class BasketReports:
         return self
 
     def to_bytes(self, bits: int | None = None) -> list[bytes]:
-        """Each report as little-endian bytes: whole words, or only as many bytes as `bits` need."""
+        """Return each report as little-endian bytes: whole words, or only as many bytes as `bits` bits need."""
         length = None if bits is None else -(-bits // 8)
         return [row.tobytes()[:length] for row in self.words.astype("<u8", copy=False)]
 
@@ -295,7 +315,7 @@ class BasketReports:
         return BasketReports(self.items, self.sizes[rows], self.words[rows], self.compressed)
 
     def __add__(self, other: BasketReports) -> BasketReports:
-        """Reports of other people over the same items; nobody's report depends on anybody else's."""
+        """Return these reports followed by those of other people, over the same items and in the same form."""
         if self.compressed != other.compressed or self.items != other.items:
             raise ValueError(
                 "bitmaps and seeds, or reports over different items, do not add up; expand the seeds first"
@@ -305,7 +325,7 @@ class BasketReports:
         return BasketReports(self.items, np.concatenate([self.sizes, other.sizes]), np.vstack(stacked), self.compressed)
 
     def to_lists(self) -> list[list[Hashable]]:
-        """The items that each bitmap shows."""
+        """Return the labels of the items that each bitmap shows; seeds are an error."""
         if self.compressed:
             raise ValueError("seeds show no items by themselves; call channel.expand(reports) first")
         labels = self.items.labels
@@ -314,16 +334,16 @@ class BasketReports:
 
 
 def _disclosed(sizes: Any) -> Sizes:
-    """The sizes of baskets that people disclosed."""
+    """Return disclosed sizes of baskets as 16-bit numbers; anything but whole numbers up to 65,535 is an error."""
     array = np.asarray(sizes)
-    known = array.dtype.kind in "iuf" and ((array >= 0) & (array <= LARGEST_DISCLOSED) & (array % 1 == 0)).all()
-    if array.size and not known:
+    valid = array.dtype.kind in "iuf" and ((array >= 0) & (array <= LARGEST_DISCLOSED) & (array % 1 == 0)).all()
+    if array.size and not valid:
         raise ValueError(f"a size is no whole number up to {LARGEST_DISCLOSED:,}; give the true size of every basket")
     return array.astype(np.uint16)
 
 
 def bitmaps_of(baskets: Baskets) -> Words:
-    """Clean baskets as bitmaps, one row a basket."""
+    """Return true baskets, not blurred, as bitmaps: one row a basket."""
     bitmaps = np.zeros((len(baskets), bitmap_width(baskets.items.size)), dtype=np.uint64)
     rows = np.repeat(np.arange(len(baskets)), baskets.sizes)
     bits = np.uint64(1) << (baskets.codes & 63).astype(np.uint64)
@@ -332,7 +352,7 @@ def bitmaps_of(baskets: Baskets) -> Words:
 
 
 def rows_by_size(sizes: NDArray[Any], wanted: Iterable[int], at_once: int) -> Iterator[tuple[int, Codes]]:
-    """(size, rows of that size), size by size and no more than `at_once` rows at a time."""
+    """Yield (size, the rows whose basket has it) for every wanted size, in parts of at most `at_once` rows."""
     for size in wanted:
         rows = np.flatnonzero(sizes == size)
         for start in range(0, rows.size, at_once):

@@ -1,8 +1,9 @@
-"""Seeds: a few bits that stand for a whole randomized basket (EGS03 §6).
+"""Seeds: rows of a few bits that stand for whole randomized baskets (EGS03 §6).
 
-Every item i has b linear functions of the seed's bits; read as a number below 2^b, item i is in the basket that the
-seed stands for iff that number is below a, so ρ = a/2^b. The functions are chosen so that those of any K items are
-linearly independent: a uniform seed shows any K items exactly as independent coins would. Two constructions:
+Every item i has b linear functions of the seed's bits, whose values make the item's *number* below 2^b. Item i is in
+the basket that the seed stands for iff its number is below a, so ρ = a/2^b. The functions are chosen so that those of
+any K items are linearly independent: in a uniform seed any K items show exactly as independent coins would. There are
+two constructions:
 
     BCH          column i of the parity-check matrix is (x^i, x^3i, .., x^(2t-1)i) over GF(2^h),
                  t = ⌈K b / 2⌉, h = ⌈log2(n b + 1)⌉: h t bits. Shorter for b = 1.
@@ -31,8 +32,9 @@ from sfumato.domain import Codes
 
 Construction = Literal["bch", "polynomial"]
 
-NIBBLE = 4
-ROWS_AT_ONCE = 2048
+NIBBLE = 4  # bits of a seed that are looked up at once, in tables of 16 rows; by judgement, 8 need 16 times the memory
+ROWS_AT_ONCE = 2048  # seeds expanded at once without numba, by judgement: bounds the memory for the planes of all items
+# The error for seeds that cannot be steered to so many items.
 DEPENDENT = "the equations are linearly dependent; ask for at most as many items as the seeds are made for, each once"
 
 PRIMITIVE_POLYNOMIALS = {
@@ -40,15 +42,20 @@ PRIMITIVE_POLYNOMIALS = {
     13: 0x201B, 14: 0x4443, 15: 0x8003, 16: 0x1100B, 17: 0x20009, 18: 0x40081, 19: 0x80027, 20: 0x100009, 21: 0x200005,
     22: 0x400003,
 }  # fmt: skip
+"""Degree w → a primitive polynomial over GF(2): the number whose bit e is the coefficient of x^e. Any primitive one is
+good; tests/channels/baskets/test_seeds.py checks degrees up to 16. Programs name theirs, so that another choice changes
+the identity of channels. Degree 22 is the last, by judgement: its tables take 100 MB (``MOST_ITEMS``)."""
 
 
 # --- the fields GF(2^w) -----------------------------------------------------------------------------------------------
 
 
 class BinaryField:
-    """GF(2^w) by tables: `powers[e]` is the primitive element to the e for e below 2 (2^w - 1), `logs` its inverse.
+    """The finite field GF(2^w), computed by tables of powers and logarithms.
 
-    An element is the number whose bits are its coefficients in powers of a primitive element.
+    An element is the number whose bits are its coefficients in powers of a primitive element. ``powers[e]``: the
+    primitive element to the e, for e below 2 (2^w - 1). ``logs``: the exponent of each element but 0. ``order``:
+    2^w - 1.
     """
 
     def __init__(self, polynomial: int) -> None:
@@ -65,16 +72,17 @@ class BinaryField:
         self.logs[powers] = np.arange(self.order)
 
     def multiply(self, a: Codes, b: Codes) -> Codes:
+        """Return a·b."""
         return np.where((a == 0) | (b == 0), 0, self.powers[self.logs[a] + self.logs[b]])
 
     def divide(self, a: Codes, b: Codes) -> Codes:
-        """a / b for b other than 0."""
+        """Return a/b, for b other than 0."""
         return np.where(a == 0, 0, self.powers[self.logs[a] + self.order - self.logs[b]])
 
     def interpolate(self, points: Codes, values: Codes) -> Codes:
-        """Row by row the coefficients of the polynomial that takes the values at the points (Newton's differences).
+        """Return for each row the coefficients of the polynomial that takes the row's values at the row's points.
 
-        In characteristic two a sum is also a difference.
+        By Newton's divided differences; in this field a sum (exclusive or) is also a difference.
         """
         size, newton = points.shape[1], values.copy()
         for order in range(1, size):
@@ -90,7 +98,7 @@ class BinaryField:
 
 @cache
 def binary_field(polynomial: int) -> BinaryField:
-    """The field of a primitive polynomial, written as the number whose bits are its coefficients."""
+    """Return the field of a primitive polynomial, which is given as the number whose bits are its coefficients."""
     return BinaryField(polynomial)
 
 
@@ -99,25 +107,31 @@ def binary_field(polynomial: int) -> BinaryField:
 
 @dataclass(frozen=True)
 class SeedGenerator:
-    """Seeds for `items` items, ρ = threshold / 2^depth, any `independence` items independent."""
+    """A kind of seeds: it steers uniform seeds to a basket's items, and expands seeds into bitmaps.
 
-    items: int
-    threshold: int
-    depth: int
-    independence: int
+    In a uniform seed each item shows with chance ρ = threshold/2^depth, and any ``independence`` items independently.
+    """
+
+    items: int  # n, how many items there are
+    threshold: int  # a
+    depth: int  # b
+    independence: int  # K
     construction: Construction
-    polynomial: int
+    polynomial: int  # of the field, as ``binary_field`` takes it
 
     @property
     def degree(self) -> int:
+        """The degree w of the field GF(2^w)."""
         return self.polynomial.bit_length() - 1
 
     @property
     def rho(self) -> float:
+        """The chance ρ that an item shows in a uniform seed."""
         return self.threshold / 2.0**self.depth
 
     @property
     def bits(self) -> int:
+        """How many bits a seed has."""
         return self.degree * elements_of(self.construction, self.depth, self.independence)
 
     @property
@@ -128,25 +142,34 @@ class SeedGenerator:
 
     @property
     def words(self) -> int:
+        """How many 64-bit words a seed takes."""
         return bitmap_width(self.bits)
 
     @property
     def field(self) -> BinaryField:
+        """The finite field of the construction."""
         return binary_field(self.polynomial)
 
     @cached_property
     def columns(self) -> Words:
-        """(item, bit, word): the linear function behind each bit of an item's number, most significant bit first."""
+        """The linear function of each bit of each item's number, as words [item, bit, word], highest bit first.
+
+        A bit is the parity of the function and the seed.
+        """
         return pack_bits(_bch_columns(self) if self.construction == "bch" else _polynomial_columns(self))
 
     # --- on the device ----------------------------------------------------------------------------------------------
 
     def trim(self, words: Words) -> Words:
-        """Uniform words as uniform seeds: bits beyond the seed's length are cleared."""
+        """Turn uniform words into uniform seeds: clear the bits beyond the seed's length."""
         return np.asarray(words & item_mask(self.bits))
 
     def steer(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
-        """Seeds moved so that item items[r, c] shows numbers[r, c]; a uniform seed stays uniform among those."""
+        """Return seeds changed so that in row r item items[r, c] has the number numbers[r, c].
+
+        A uniform seed becomes uniform among all seeds with these numbers. More items than ``independence`` are an
+        error.
+        """
         if items.shape[1] > self.independence:
             raise ValueError(DEPENDENT)
         if not items.shape[1]:
@@ -165,12 +188,14 @@ class SeedGenerator:
         return steered
 
     def _solve(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
+        """Steer seeds of the BCH construction: add a solution of the equations that are still wrong."""
         equations = self.columns[items].reshape(len(items), -1, seeds.shape[1])
-        places = np.arange(self.depth - 1, -1, -1)
-        wanted = ((numbers[:, :, None] >> places) & 1).reshape(len(items), -1).astype(np.uint64)
+        shifts = np.arange(self.depth - 1, -1, -1)
+        wanted = ((numbers[:, :, None] >> shifts) & 1).reshape(len(items), -1).astype(np.uint64)
         return np.asarray(seeds ^ solve(equations, wanted ^ parity(equations & seeds[:, None, :])))
 
     def _interpolate(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
+        """Steer seeds of the polynomial construction: add the polynomial through the differences."""
         bits = unpack_bits(seeds, self.bits).reshape(len(seeds), self.independence, self.degree)
         coefficients = bits @ (np.int64(1) << np.arange(self.degree))
         values = np.zeros_like(items)
@@ -183,9 +208,9 @@ class SeedGenerator:
     # --- on the collector's side ------------------------------------------------------------------------------------
 
     def expand(self, seeds: Words, chosen: Codes | None = None) -> Words:
-        """The bitmaps that seeds stand for, one row a seed: item i is in iff its number is below the threshold.
+        """Return the bitmaps that seeds stand for, one row each: item i shows iff its number is below the threshold.
 
-        With `chosen` bit i stands for item chosen[i].
+        ``chosen``: the items of the bitmaps, bit i for item chosen[i]; None: all items.
         """
         tables = self._tables if chosen is None else self._tables_of(self.columns[chosen])
         mask, kernels = item_mask(self.items if chosen is None else chosen.size), _compiled()
@@ -200,7 +225,7 @@ class SeedGenerator:
         return bitmaps
 
     def _below(self, seeds: Words, tables: Words) -> Words:
-        """Which numbers are below the threshold, by a comparator on their planes."""
+        """Return as bitmaps which items' numbers are below the threshold, comparing them bit plane by bit plane."""
         planes = np.zeros((len(seeds), *tables.shape[2:]), dtype=np.uint64)
         for nibble, table in enumerate(tables):
             value = (seeds[:, nibble // 16] >> np.uint64(NIBBLE * (nibble % 16))) & np.uint64(15)
@@ -217,10 +242,15 @@ class SeedGenerator:
 
     @cached_property
     def _tables(self) -> Words:
+        """The tables by which seeds are expanded into bitmaps of all items."""
         return self._tables_of(self.columns)
 
     def _tables_of(self, columns: Words) -> Words:
-        """(nibble, value, plane, word): the planes of the items' numbers that four bits of the seed add."""
+        """Return what each four bits of a seed contribute to the items' numbers, as [nibble, value, plane, word].
+
+        ``nibble``: which four bits of the seed, ``value``: what they hold, ``plane``: which bit of the numbers,
+        ``word`` and its bits: the items. The contributions are added by exclusive or.
+        """
         functions = np.moveaxis(unpack_bits(columns, self.bits), 0, -1)  # plane, seed bit, item
         planes = np.moveaxis(pack_bits(functions), 1, 0)  # seed bit, plane, word
         by_nibble = np.zeros((-(-self.bits // NIBBLE), NIBBLE, *planes.shape[1:]), dtype=np.uint64)
@@ -232,7 +262,7 @@ class SeedGenerator:
 
 
 def _compiled() -> Any:
-    """The numba kernels, or None where numba is missing."""
+    """Return the compiled kernels of baskets; None where numba is missing."""
     return kernels_in("sfumato.channels.baskets.kernels")
 
 
@@ -242,7 +272,10 @@ def _compiled() -> Any:
 def seed_generator(
     items: int, threshold: int, depth: int, independence: int, construction: Construction | None = None
 ) -> SeedGenerator:
-    """The shorter construction for ρ = threshold/2^depth, or the one asked for."""
+    """Return the generator of the shortest seeds for ρ = threshold/2^depth, or of a given construction.
+
+    Too many items for the tabulated fields are an error.
+    """
     if construction is None:
         bch, polynomial = bch_bits(items, depth, independence), polynomial_bits(items, depth, independence)
         construction = "bch" if bch <= polynomial else "polynomial"
@@ -255,25 +288,27 @@ def seed_generator(
 
 @lru_cache(maxsize=64)
 def shared_generator(seed: SeedGenerator) -> SeedGenerator:
-    """The one generator of its kind, so that its columns and tables are built once."""
+    """Return the first generator that equals this one, so that its columns and tables are built once."""
     return seed
 
 
 def bch_bits(items: int, depth: int, independence: int) -> int:
+    """Return how many bits a seed of the BCH construction has."""
     return degree_of("bch", items, depth) * elements_of("bch", depth, independence)
 
 
 def polynomial_bits(items: int, depth: int, independence: int) -> int:
+    """Return how many bits a seed of the polynomial construction has."""
     return degree_of("polynomial", items, depth) * elements_of("polynomial", depth, independence)
 
 
 def degree_of(construction: Construction, items: int, depth: int) -> int:
-    """w of the smallest field that makes enough items independent."""
+    """Return the degree w of the smallest field GF(2^w) that a construction can use for so many items."""
     return max(2, (items * depth).bit_length() if construction == "bch" else max((items - 1).bit_length(), depth))
 
 
 def elements_of(construction: Construction, depth: int, independence: int) -> int:
-    """How many elements of the field make a seed."""
+    """Return how many elements of the field make a seed."""
     return math.ceil(independence * depth / 2) if construction == "bch" else independence
 
 
@@ -281,10 +316,12 @@ def elements_of(construction: Construction, depth: int, independence: int) -> in
 
 
 def _bits_of(elements: Codes, degree: int) -> NDArray[np.bool_]:
+    """Return the bits of elements along a new last axis, lowest first."""
     return ((elements[..., None] >> np.arange(degree)) & 1).astype(bool)
 
 
 def _bch_columns(seed: SeedGenerator) -> NDArray[np.bool_]:
+    """Return the linear functions of the BCH construction as bits [item, bit of its number, bit of the seed]."""
     positions = np.arange(seed.items * seed.depth)
     odd = 2 * np.arange(seed.bits // seed.degree) + 1
     elements = seed.field.powers[(positions[:, None] * odd) % seed.field.order]
@@ -292,12 +329,15 @@ def _bch_columns(seed: SeedGenerator) -> NDArray[np.bool_]:
 
 
 def _polynomial_columns(seed: SeedGenerator) -> NDArray[np.bool_]:
-    """Bit l of Σ_c a_c x^c as a function of the bits of a_0..a_(K-1): bit l of (2^s times x^c) for bit s of a_c."""
-    points, places = np.arange(seed.items), np.arange(seed.depth - 1, -1, -1)
+    """Return the linear functions of the polynomial construction as bits [item, bit of its number, bit of the seed].
+
+    Bit l of f(x) = Σ_c a_c x^c depends on bit s of a_c by bit l of (2^s times x^c).
+    """
+    points, shifts = np.arange(seed.items), np.arange(seed.depth - 1, -1, -1)
     power, blocks = np.ones_like(points), []
     for _ in range(seed.independence):
         shifted = seed.field.multiply(power[:, None], np.int64(1) << np.arange(seed.degree)[None, :])
-        blocks.append(((shifted[:, None, :] >> places[None, :, None]) & 1).astype(bool))
+        blocks.append(((shifted[:, None, :] >> shifts[None, :, None]) & 1).astype(bool))
         power = seed.field.multiply(power, points)
     return np.concatenate(blocks, axis=2)
 
@@ -306,32 +346,32 @@ def _polynomial_columns(seed: SeedGenerator) -> NDArray[np.bool_]:
 
 
 def parity(words: Words) -> Words:
-    """The sum modulo 2 of all bits of each row."""
+    """Return the sum modulo 2 of all bits of each row of words."""
     return np.asarray(np.bitwise_count(np.bitwise_xor.reduce(words, axis=-1)) & 1, dtype=np.uint64)
 
 
 def solve(equations: Words, wanted: Words) -> Words:
-    """One x with <equation, x> = wanted (mod 2), for every system of a stack.
+    """Return one x with <equation, x> = wanted (mod 2) for each of several systems of equations.
 
     `equations` is (systems, equations, words) of linearly independent rows, `wanted` is (systems, equations) of 0/1.
-    Equation by equation, the lowest bit that is left becomes its pivot and is cleared from all others; the bits of x
+    Equation by equation, its lowest remaining bit becomes its pivot and is cleared from all others; the bits of x
     that are no pivot are zero.
     """
     rows, right = equations.copy(), wanted.astype(np.uint64)
     pivots = np.empty_like(rows)
     for i in range(rows.shape[1]):
         pivots[:, i] = lowest_bits(rows[:, i])
-        holds = np.bitwise_or.reduce(rows & pivots[:, i : i + 1], axis=-1) != 0
-        holds[:, i] = False
-        rows ^= rows[:, i : i + 1] * holds[:, :, None]
-        right ^= right[:, i : i + 1] * holds
+        has_pivot = np.bitwise_or.reduce(rows & pivots[:, i : i + 1], axis=-1) != 0
+        has_pivot[:, i] = False
+        rows ^= rows[:, i : i + 1] * has_pivot[:, :, None]
+        right ^= right[:, i : i + 1] * has_pivot
     if not pivots.any(axis=-1).all():
         raise ValueError(DEPENDENT)
     return np.asarray(np.bitwise_xor.reduce(pivots * right[:, :, None], axis=1))
 
 
 def lowest_bits(rows: Words) -> Words:
-    """Each row with its lowest set bit only."""
+    """Return each row of words with its lowest set bit only."""
     lowest = rows & (~rows + np.uint64(1))
     empty = np.ones(len(rows), dtype=bool)
     for word in range(rows.shape[1]):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.channels.balanced import Balanced
-from sfumato.channels.bound import checked_bound, gamma_of, one_given
+from sfumato.channels.bound import checked_bound, gamma_of, require_one
 from sfumato.channels.bounded.window import WindowChannel
 from sfumato.channels.program import HALF, Window
 from sfumato.domain import Categories, Interval
@@ -15,12 +15,16 @@ from sfumato.prose import Voice
 
 
 class RandomizedResponse(WindowChannel):
-    """Retain or replace over d categories (AS00 §6; Warner's design for d = 2).
+    """A channel that reports the true category, or another one at random (AS00 §6; Warner's design for two categories).
 
-    Domain: Categories with d ≥ 2 labels.
-    Law: P[y, x] = keep if y = x, else (1 − keep)/(d − 1).
-    γ: keep·(d − 1)/(1 − keep), or its inverse when a lie is likelier than the truth; as asked with gamma=, or epsilon=.
+    Law: P[y, x] = keep if y = x, else (1 − keep)/(d − 1), for d categories.
+    γ: keep·(d − 1)/(1 − keep), or its inverse where another category is likelier than the true one.
     Estimator: invert the law (``method="inverse"``) or maximise the likelihood.
+
+    ``domain``: the Categories that people may answer, at least two. One of three says how much is blurred:
+    ``keep``: the chance of the true category.
+    ``gamma`` or ``epsilon``: the bound γ, or its logarithm; ``keep`` follows from it.
+    ``missing`` and ``outside`` are those of ``Channel``.
 
     >>> import sfumato as sf
     >>> sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=3).keep
@@ -46,7 +50,7 @@ class RandomizedResponse(WindowChannel):
         self.domain: Categories = domain
         self.inputs: Categories = domain
         self.outputs: Categories = domain
-        name, value = one_given("randomized response", keep=keep, gamma=gamma, epsilon=epsilon)
+        name, value = require_one("randomized response", keep=keep, gamma=gamma, epsilon=epsilon)
         value = _check_keep(value) if name == "keep" else checked_bound(name, value)
         self._given, others = {name: value}, domain.size - 1
         if name == "keep":
@@ -70,6 +74,7 @@ class RandomizedResponse(WindowChannel):
 
 
 def _check_keep(keep: Any) -> float:
+    """Return a chance as a float; raise an error unless it is a number from 0 to 1."""
     if isinstance(keep, bool) or not isinstance(keep, (int, float, np.integer, np.floating)):
         raise TypeError(f"keep={keep!r} is not a number; give a probability between 0 and 1")
     if not 0 <= keep <= 1:

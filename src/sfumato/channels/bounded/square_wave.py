@@ -1,10 +1,10 @@
-"""The square wave: any number of the widened domain, those near the true one more often."""
+"""The square wave: a channel that reports any number of a widened domain, those near the true one more often."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sfumato.channels.bound import checked_bound, gamma_of, one_given
+from sfumato.channels.bound import checked_bound, gamma_of, require_one
 from sfumato.channels.bounded.window import WindowChannel
 from sfumato.channels.program import Window
 from sfumato.channels.resolution import check_positive, check_step, default_step, holds_every_integer
@@ -13,13 +13,18 @@ from sfumato.prose import Voice
 
 
 class SquareWave(WindowChannel):
-    """Report any place of the widened domain, γ times likelier within ``halfwidth`` of the true value.
+    """A channel that reports any number of the widened domain, γ times likelier within ``halfwidth`` of the true one.
 
-    Domain: an Interval, n grid points; the window reaches B steps to each side.
-    Law: P[y, x] = γ·q if |y − x| ≤ B, else q, with q = 1/(γ·(2B+1) + n − 1) and reports from −B to n − 1 + B.
+    Law: on n grid points, P[y, x] = γ·q if |y − x| ≤ B, else q, with q = 1/(γ·(2B+1) + n − 1), reports from −B to
+    n − 1 + B, and B = ``halfwidth`` in steps.
     γ: as given, exactly, or e^ε.
-    Width: the one that maximises the information in a report of an evenly spread population, unless ``halfwidth=``
-    says otherwise.
+
+    ``domain``: the Interval of the true values.
+    ``gamma`` or ``epsilon``: the bound γ, or its logarithm; exactly one of them.
+    ``halfwidth``: how far the likely window reaches to each side, in units of the domain; None: the width with the most
+    information in a report of people spread evenly over the domain.
+    ``step``: the distance of grid points; None: at most 1/8 of ``halfwidth`` and 1/1000 of the domain's width.
+    ``missing`` and ``outside`` are those of ``Channel``.
 
     >>> import sfumato as sf
     >>> sf.SquareWave(sf.Interval(20, 80), gamma=19).guarantee().gamma
@@ -36,7 +41,7 @@ class SquareWave(WindowChannel):
             raise TypeError(f"the square wave needs an Interval, not {type(domain).__name__}; use RandomizedResponse")
         super().__init__(domain, missing, outside)
         self.domain: Interval = domain
-        name, value = one_given("the square wave", gamma=gamma, epsilon=epsilon)
+        name, value = require_one("the square wave", gamma=gamma, epsilon=epsilon)
         self._given = {name: checked_bound(name, value), "halfwidth": halfwidth, "step": step}
         bound = gamma_of(name, self._given[name])
         best = best_halfwidth(bound) * domain.width
@@ -51,7 +56,7 @@ class SquareWave(WindowChannel):
 
     @property
     def halfwidth(self) -> float:
-        """How far the likely window reaches to each side, as laid out on the grid."""
+        """How far the likely window reaches to each side, in units of the domain: a whole number of steps."""
         return self.window_reach * self.step
 
     def describe(self, say: Voice) -> str:
@@ -61,22 +66,26 @@ class SquareWave(WindowChannel):
 
 
 def best_halfwidth(gamma: float) -> float:
-    """The window, as a share of the domain, with the largest I(X;Y) for X uniform on the domain.
+    """Return the half width of the window with the largest I(X;Y) for X uniform, as a share of the domain's width.
 
-    The usual closed form (γ·ln γ − γ + 1)/(2γ·(γ − 1 − ln γ)) maximises an upper bound of that, which takes the reports
-    for uniform; at γ = e it is more than a third too wide.
+    The usual closed form (γ·ln γ − γ + 1)/(2γ·(γ − 1 − ln γ)) maximises an upper bound of that information, which takes
+    the reports for uniform; at γ = e it is more than a third too wide (docs/decisions/0010).
     """
-    halfwidths = np.geomspace(1e-5, 0.75, 8000)
+    halfwidths = np.geomspace(1e-5, 0.75, 8000)  # .14 % apart; half of the domain would be best only at γ = 1
     return float(halfwidths[np.argmax(_information(halfwidths, gamma))])
 
 
 def _information(b: Floats, gamma: float) -> Floats:
-    """h(Y) − h(Y|X): the report's density rises from q over the length min(2b, 1) to its plateau and falls again."""
+    """Return I(X;Y) = h(Y) − h(Y|X) in nats for windows of half width b, X uniform on a domain of width 1.
+
+    The density of Y rises from q, over the length min(2b, 1), to a plateau, and falls again.
+    """
     q = 1 / (2 * b * gamma + 1)
     top = np.minimum(2 * b, 1)
     plateau = q * (1 + (gamma - 1) * top)
 
     def integral(u: Floats) -> Floats:
+        """Return the antiderivative of u·ln u."""
         return u**2 / 2 * np.log(u) - u**2 / 4
 
     ramps = 2 * (integral(plateau) - integral(q)) / ((gamma - 1) * q)

@@ -1,11 +1,11 @@
-"""Subsets: thousands of categories, each report a set of them that is named by a few bytes.
+"""Subset response: a channel for thousands of categories, whose report names a set of them in a few bytes.
 
 Every category has a place x in a grid of m digits in base q, a prime. A *direction* z is one of the k =
 (q^m − 1)/(q − 1) lines through the origin of that grid, and cuts it into q parallel slices: that of x is z·x mod q. A
-report names a direction, drawn at random, and one of its slices, the true one γ times as likely as any other. Two
-categories share a slice in (q^(m−1) − 1)/(q − 1) directions, whichever they are: that is all the independence that
-unbiased shares and their variance need. Reports are whole numbers below q·k, a little more than there are categories:
-they are counted like any others, and a Fourier transform over the grid turns their counts into those of categories.
+report names a direction, drawn at random, and one of its slices, the true one γ times as likely as any other. Any two
+categories share a slice in (q^(m−1) − 1)/(q − 1) directions: that is all the independence that unbiased shares and
+their variance need. Reports are whole numbers below q·k, a little more than there are categories: they are counted like
+any others, and a Fourier transform over the grid turns their counts into those of categories.
 
 One slice holds 1/q of the categories, and no prime may be near the best, γ + 1: at γ = 3 thirds and fifths have 1.04
 and 1.02 times its variance. A set may be an *arc* of w neighbouring slices instead, w/q as close to 1/(γ + 1) as
@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato.channels.balanced import Balanced
 from sfumato.channels.base import Channel
-from sfumato.channels.bound import checked_bound, gamma_of, one_given
+from sfumato.channels.bound import checked_bound, gamma_of, require_one
 from sfumato.channels.program import (
     HALF,
     Numbers,
@@ -49,20 +49,30 @@ from sfumato.domain import MOST_CODES, Categories, Codes, Floats, Interval, as_a
 from sfumato.domain.checked import given, given_whole
 from sfumato.prose import Voice
 
-MOST_CATEGORIES = 1 << 19
+MOST_CATEGORIES = 1 << 19  # a report is a code of a grid of more places than categories, and those are 2^20 at most
 FEWEST_IN_SETS = 6
-"""Fewer categories fill no ring of a prime well."""
-NEARLY_BEST, NEARLY_UNARY = Fraction(1005, 1000), Fraction(10015, 10000)
-"""Of the grids whose variance is within so much of the best, and of what one bit for every category has (optimal unary
-encoding), the one with the fewest reports is taken."""
-MOST_ARCS, ARCS_OF_ONE = 1 << 14, 16
-"""Arcs have more reports than categories: so many at most, or so many for each category."""
+"""From so many categories on sets are considered. By judgement: a ring of five places or fewer has sets of one or two,
+which differ little from single answers; a plan's budget counts by the same rule (src/sfumato/plan/budget.py)."""
+NEARLY_BEST = Fraction(1005, 1000)
+"""The grid with the fewest reports is taken of those whose variance is at most so many times the best grid's. By
+judgement: .5 % more people make up for it, and reports get shorter; docs/mathematics.md, "Many categories", has the
+grids and their variances."""
+NEARLY_UNARY = Fraction(10015, 10000)
+"""The same against the variance of optimal unary encoding (one bit a category); the smaller of both limits counts."""
+MOST_ARCS = 1 << 14  # reports of a grid with arcs at most, if that is more than the next line allows
+ARCS_OF_ONE = 16
+"""Reports of a grid with arcs at most, as a multiple of the categories. By judgement: a count is kept for each report,
+and 16,384 of them, or 16 for each category, are few beside the people who are needed to read so many categories."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slices(Step):
-    """A random direction z and an arc of ``width`` neighbouring slices of it, named by the last; with chance
-    inside/2^63 an arc that holds the code's own slice z·x mod q, else one that does not."""
+    """The program step of subset response: a random direction z, and an arc of neighbouring slices of it.
+
+    With chance inside/2^63 the arc holds the code's own slice z·x mod q, else it does not. ``prime`` and ``digits`` are
+    q and m of the grid, ``inputs`` the number of categories, ``width`` how many slices an arc has. The next code is
+    q·direction + (the last slice of the arc).
+    """
 
     name = "slices"
     words = 3
@@ -74,16 +84,17 @@ class Slices(Step):
 
     @property
     def lines(self) -> int:
-        """How many lines go through the origin."""
+        """How many lines of the grid go through the origin: (q^m − 1)/(q − 1)."""
         return int(self.prime**self.digits - 1) // (self.prime - 1)
 
     @property
     def steps(self) -> int:
-        """How many ways of stepping around the slices of a line there are: s and −s have the same arcs."""
+        """How many steps s = 1, 2, … around the slices of a line make different arcs; s and −s make the same."""
         return (self.prime - 1) // 2 if self.width > 1 else 1
 
     @property
     def directions(self) -> int:
+        """How many directions there are: a line and a step around its slices each."""
         return self.lines * self.steps
 
     @property
@@ -92,63 +103,66 @@ class Slices(Step):
 
     @property
     def chance(self) -> float:
-        """The probability of an arc that holds the true slice."""
+        """The chance that the arc holds the true slice."""
         return self.inside / HALF
 
     def place_of(self, code: Numbers) -> Numbers:
-        """Where in the grid a code lies; no two share a place."""
+        """Return the place of a code in the grid, (c + q·c²) mod q^m; no two codes share a place."""
         places = self.prime**self.digits
         return (code + code * code % places * self.prime) % places
 
     def slice_of(self, code: Numbers, direction: Numbers) -> Numbers:
-        """s·(z·x) mod q for the digits x of the code's place, lowest first, and those of the line z.
+        """Return the slice of a code in a direction: s·(z·x) mod q.
 
-        Line 0 is (1, 0, …, 0); line 1 + q·i + j begins with j and goes on as line i. Direction (s − 1) + steps·i is
-        step s on line i.
+        x are the digits of the code's place, lowest first, z those of the line and s the step: direction (s − 1) +
+        steps·i is step s on line i. Line 0 is (1, 0, …, 0); line 1 + q·i + j begins with j and goes on as line i.
         """
-        place, line, found, going = self.place_of(code), direction // self.steps, 0 * code, 1
+        digits, line, product, unfinished = self.place_of(code), direction // self.steps, 0 * code, 1
         for _ in range(self.digits):
             last = line == 0
             digit = choose(last, 1, (line - 1) % self.prime)
-            found, going = found + going * digit * (place % self.prime), going * (1 - last)
-            place, line = place // self.prime, (line - 1) // self.prime
-        return found % self.prime * (1 + direction % self.steps) % self.prime
+            product, unfinished = product + unfinished * digit * (digits % self.prime), unfinished * (1 - last)
+            digits, line = digits // self.prime, (line - 1) // self.prime
+        return product % self.prime * (1 + direction % self.steps) % self.prime
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
         hit = (words[1] >> 1) < self.inside
         direction, others = below(words[0], self.directions), self.prime - self.width
         near, far = below(words[2], self.width), below(words[2], others) + self.width
         if not isinstance(code, int):
-            direction, near, far = (each.astype(np.int64) for each in (direction, near, far))
+            direction, near, far = (drawn.astype(np.int64) for drawn in (direction, near, far))
         own = self.slice_of(code, direction)
         return direction * self.prime + (own + choose(hit, near, far)) % self.prime
 
     def law(self, first: Codes | None = None) -> Floats:
-        """1/k times an equal part of the chance of an arc that holds the code, or of what is left."""
+        """Return P[report, code], or sums of its rows over runs that begin at ``first``.
+
+            P = p/(w·k) if the report's set holds the code, else (1 − p)/((q − w)·k),   p the chance, k the directions
+        """
         near, far = self.chance / self.width, (HALF - self.inside) / HALF / (self.prime - self.width)
-        held = self.holds(np.arange(self.inputs), np.arange(self.outputs)[:, None])
-        table = np.where(held, near / self.directions, far / self.directions)
+        is_held = self.holds(np.arange(self.inputs), np.arange(self.outputs)[:, None])
+        table = np.where(is_held, near / self.directions, far / self.directions)
         return table if first is None else sum_runs(table, first)
 
     def holds(self, code: Numbers, report: Numbers) -> Numbers:
-        """Whether the code is in the set that a report names."""
+        """Return whether a code is in the set that a report names."""
         own = self.slice_of(code, report // self.prime)
         return (report - own) % self.prime < self.width
 
     def exact(self) -> list[list[int]]:
         others = self.prime - self.width
-        place = [self.inside * words_below(i, self.width) for i in range(self.width)]
-        place += [(HALF - self.inside) * words_below(i, others) for i in range(others)]
+        by_distance = [self.inside * words_below(i, self.width) for i in range(self.width)]
+        by_distance += [(HALF - self.inside) * words_below(i, others) for i in range(others)]
         rows = []
         for report in range(self.outputs):
             direction, slice_ = divmod(report, self.prime)
             words = words_below(direction, self.directions)
-            own = [self.slice_of(code, direction) for code in range(self.inputs)]
-            rows.append([words * place[(slice_ - each) % self.prime] for each in own])
+            slices = [self.slice_of(code, direction) for code in range(self.inputs)]
+            rows.append([words * by_distance[(slice_ - own) % self.prime] for own in slices])
         return rows
 
     def gamma(self) -> Fraction | None:
-        """That of the slices: the direction says nothing."""
+        """Return γ, the largest ratio between the chances of two slices; the direction does not depend on the code."""
         own = Window(self.inside, self.width, self.prime - self.width)
         return own.gamma() if self.inputs > 1 else Fraction(1)
 
@@ -172,33 +186,35 @@ class Slices(Step):
 
     @cached_property
     def _multiples(self) -> NDArray[np.int64]:
-        """[line, s]: the place of s·z in the grid, s = 0..q−1; every place but 0 occurs once."""
-        rest, going = np.arange(self.lines), np.ones(self.lines, np.int64)
+        """The place of s·z in the grid, as an array [line z, s = 0..q−1]; every place but 0 occurs once."""
+        line, unfinished = np.arange(self.lines), np.ones(self.lines, np.int64)
         places = np.zeros((self.lines, self.prime), np.int64)
-        for place in range(self.digits):
-            digit = going * np.where(rest == 0, 1, (rest - 1) % self.prime)
-            places += digit[:, None] * np.arange(self.prime) % self.prime * self.prime**place
-            going, rest = going * (rest != 0), (rest - 1) // self.prime
+        for position in range(self.digits):
+            digit = unfinished * np.where(line == 0, 1, (line - 1) % self.prime)
+            places += digit[:, None] * np.arange(self.prime) % self.prime * self.prime**position
+            unfinished, line = unfinished * (line != 0), (line - 1) // self.prime
         return places
 
     @cached_property
     def _stepped(self) -> NDArray[np.int64]:
-        """[step, slice of the line]: s·u mod q, and where that lies among the reports of a line."""
+        """The index of slice u of a line among the line's reports, as an array [step s, u]: q·(s − 1) + s·u mod q."""
         step = np.arange(self.steps)[:, None]
         return np.asarray((step + 1) * np.arange(self.prime) % self.prime + step * self.prime)
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:
+        """The place of every code in the grid."""
         return np.asarray(self.place_of(np.arange(self.inputs)))
 
     @property
     def _grid(self) -> tuple[int, ...]:
+        """The shape of the grid as an array: m axes of q places."""
         return (self.prime,) * self.digits
 
-    def held_by(self, reports: Floats) -> Floats:
-        """How many of the reports, each seen so often, name a set that holds each code.
+    def counts_by_code(self, reports: Floats) -> Floats:
+        """Return for every code how many of the seen reports name a set that holds it.
 
-        With N[z, u] of them holding slice u of line z,
+        ``reports``: how often each report was seen. With N[z, u] of them holding slice u of line z,
 
             Σ_z N[z, z·x] = (1/q)·(n + Σ_z Σ_{s>0} N̂_z(s)·e^{2πi s z·x/q})
 
@@ -209,11 +225,11 @@ class Slices(Step):
         waves = np.zeros(self.prime**self.digits, complex)
         waves[self._multiples[:, 1:]] = np.fft.fft(by_line, axis=1)[:, 1:]
         waves[0] = by_line.sum()
-        held = np.fft.ifftn(waves.reshape(self._grid)).real.ravel()[self._places]
-        return held * float(self.prime ** (self.digits - 1))
+        means = np.fft.ifftn(waves.reshape(self._grid)).real.ravel()[self._places]
+        return means * float(self.prime ** (self.digits - 1))
 
-    def held_in(self, weights: Floats) -> Floats:
-        """The weight of the codes that each report's set holds."""
+    def weights_by_report(self, weights: Floats) -> Floats:
+        """Return for every report the sum of the codes' weights over the set that it names."""
         grid = np.zeros(self.prime**self.digits)
         grid[self._places] = weights
         waves = np.fft.fftn(grid.reshape(self._grid)).ravel()
@@ -221,19 +237,24 @@ class Slices(Step):
         by_slice[:, self._stepped] = np.fft.ifft(waves[self._multiples], axis=1).real[:, None]
         return self._in_arcs(by_slice.reshape(self.lines, self.steps, self.prime), -1).ravel()
 
-    def _in_arcs(self, by_slice: Floats, way: int) -> Floats:
-        """The sum over ``width`` neighbours, from each slice on (way = 1) or up to it (way = −1)."""
-        return np.asarray(sum(np.roll(by_slice, -way * place, axis=-1) for place in range(self.width)))
+    def _in_arcs(self, by_slice: Floats, sign: int) -> Floats:
+        """Return the sums over ``width`` neighbouring slices, from each slice on (sign 1) or up to it (sign −1)."""
+        return np.asarray(sum(np.roll(by_slice, -sign * shift, axis=-1) for shift in range(self.width)))
 
 
 class SubsetResponse(Channel):
-    """Report a set of about d/(γ + 1) categories that is likelier to hold the true one; as a number of a few bytes.
+    """A channel for many categories: it reports a set of about d/(γ + 1) of them, as a number of a few bytes.
 
-    Domain: Categories with d ≥ 2 labels, worth it from about 1.5(γ + 1) of them on; below, randomized response is best.
+    Of less variance than randomized response from about 1.5(γ + 1) categories on.
+
     Law: the set holds the true category with chance p = γw/(γw + q − w), any other with ρ close to w/q; the prime q and
     the width w have nearly the smallest variance, w/q about 1/(γ + 1).
     γ: as given, exactly, or e^ε.
     Estimator: (share of sets that hold the category − ρ)/(p − ρ); of a rare one the variance is 4γ/(n(γ − 1)²).
+
+    ``domain``: the Categories that people may answer, 2 to 524,288 of them.
+    ``gamma`` or ``epsilon``: the bound γ, or its logarithm; exactly one of them.
+    ``missing`` and ``outside`` are those of ``Channel``.
 
     >>> import sfumato as sf
     >>> words = sf.SubsetResponse(sf.Categories(range(1000)), gamma=19)
@@ -259,7 +280,7 @@ class SubsetResponse(Channel):
             raise ValueError("outside='clamp' has no meaning for categories; leave it out")
         super().__init__(domain, missing, outside)
         self.domain: Categories = domain
-        name, value = one_given("subset response", gamma=gamma, epsilon=epsilon)
+        name, value = require_one("subset response", gamma=gamma, epsilon=epsilon)
         self._given = {name: checked_bound(name, value)}
         wanted = gamma_of(name, self._given[name])
         prime, digits, width = best_grid(domain.size, wanted)
@@ -269,7 +290,7 @@ class SubsetResponse(Channel):
 
     @cached_property
     def outputs(self) -> Categories:  # type: ignore[override]
-        """Reports are numbers: slice + q · direction."""
+        """The reports: the numbers slice + q · direction."""
         return Categories(range(self.slices.outputs))
 
     def parameters(self) -> dict[str, Any]:
@@ -285,30 +306,35 @@ class SubsetResponse(Channel):
 
     @property
     def report_bits(self) -> int:
-        """How many bits a report has."""
+        """How many bits a report takes."""
         return (self.slices.outputs - 1).bit_length()
 
     def members(self, reports: ArrayLike) -> Any:
-        """The report as a set: the categories in the set that a number names; for many reports a list of sets.
+        """Return the set of categories that a report names, as a tuple; for many reports a list of tuples.
 
-        A missing report has no set, None. What is sent and counted is the number, which is shorter.
+        None stands for a missing report. What is sent and counted is the number, which is shorter.
+
+        >>> import sfumato as sf
+        >>> sf.SubsetResponse(sf.Categories(range(8)), gamma=3).members(0)
+        (0, 3, 6)
         """
         codes = self.encode_reports(reports)
-        found = [self._set(code) for code in codes.ravel().tolist()]
-        return found if codes.ndim else found[0]
+        sets = [self._set(code) for code in codes.ravel().tolist()]
+        return sets if codes.ndim else sets[0]
 
     def _set(self, code: int) -> tuple[Any, ...] | None:
+        """Return the labels in the set that a report code names; None for −1, a missing report."""
         if code < 0:
             return None
-        held = self.slices.holds(np.arange(self.domain.size), code)
-        return tuple(self.domain.labels[place] for place in np.flatnonzero(held).tolist())
+        is_held = self.slices.holds(np.arange(self.domain.size), code)
+        return tuple(self.domain.labels[member] for member in np.flatnonzero(is_held).tolist())
 
     def encode_reports(self, reports: ArrayLike) -> Codes:
-        """Report codes; numbers that a file holds as text, as the categories are, are numbers all the same."""
+        """Return the code of every one of ``reports``, −1 where missing; texts of digits, as in files, are numbers."""
         array = as_array(reports)
         if array.dtype.kind in "UO":
-            held = array.ravel().tolist()
-            plain = [int(each) if isinstance(each, str) and each.isdecimal() else each for each in held]
+            values = array.ravel().tolist()
+            plain = [int(value) if isinstance(value, str) and value.isdecimal() else value for value in values]
             array = as_array(plain).reshape(array.shape)
         return super().encode_reports(array)
 
@@ -317,7 +343,7 @@ class SubsetResponse(Channel):
         p, width, others, k = slices.chance, slices.width, slices.prime - slices.width, slices.directions
         beside = share_beside(slices.prime, slices.digits, width)
         stray = float(beside * p + (width / others) * (1 - beside) * (1 - p))
-        return Balanced(p / width / k, (1 - p) / others / k, p, stray, slices.held_by, slices.held_in)
+        return Balanced(p / width / k, (1 - p) / others / k, p, stray, slices.counts_by_code, slices.weights_by_report)
 
     def describe(self, say: Voice) -> str:
         members = say.number(round(self.domain.size * self.slices.width / self.slices.prime) or 1)
@@ -325,9 +351,11 @@ class SubsetResponse(Channel):
 
 
 def sets_serve_better(categories: int, gamma: float) -> bool:
-    """Whether shares have less variance through subsets than through randomized response, whose sets are of one: from
-    about 1.5(γ + 1) categories on, where it has 1.02 times that of subset selection. (At 3γ + 2, from where on a bit
-    for every category has less, it has 1.3 times it.)"""
+    """Return whether shares have less variance through ``SubsetResponse`` than through ``RandomizedResponse``.
+
+    They do from about 1.5(γ + 1) categories on; there randomized response has 1.02 times the variance of subset
+    selection, and at 3γ + 2 categories, where optimal unary encoding begins to be better too, 1.3 times.
+    """
     if categories < FEWEST_IN_SETS:
         return False
     bound, grid = Fraction(gamma), best_grid(categories, gamma)
@@ -341,9 +369,10 @@ def sets_serve_better(categories: int, gamma: float) -> bool:
 
 @lru_cache(maxsize=256)
 def best_grid(categories: int, gamma: float) -> tuple[int, int, int]:
-    """(q, m, w) with q^m ≥ d: nearly the smallest variance and, of those, the fewest reports.
+    """Return the grid (prime q, digits m, width w of arcs) that holds the categories: q^m ≥ d.
 
-    In fractions, so that every machine chooses the same.
+    It has nearly the smallest variance and, of those that have, the fewest reports. Computed in fractions, so that
+    every machine chooses the same.
     """
     bound = Fraction(gamma)
     judged = [(*_judged(grid, categories, bound), grid) for grid in _grids(categories, gamma)]
@@ -354,8 +383,11 @@ def best_grid(categories: int, gamma: float) -> tuple[int, int, int]:
 
 
 def _grids(categories: int, gamma: float) -> Iterator[tuple[int, int, int]]:
-    """The grids that hold the categories: the smallest ring, and of each small prime the fewest digits; a single slice,
-    or arcs about as wide as serves best."""
+    """Yield the grids (q, m, w) that hold the categories and have few enough reports.
+
+    Tried are the smallest prime ring (m = 1), and every small prime with the fewest digits; w is 1, or near the width
+    with the least variance, q/(γ + 1).
+    """
     ring = categories
     while not is_prime(ring):
         ring += 1
@@ -371,9 +403,10 @@ def _grids(categories: int, gamma: float) -> Iterator[tuple[int, int, int]]:
 
 
 def _judged(grid: tuple[int, int, int], categories: int, gamma: Fraction) -> tuple[Fraction, int]:
-    """(n times the mean variance that noise adds to a category's share, number of reports) in an even population.
+    """Return (n times the mean variance that noise adds to a category's share, the number of reports) of a grid.
 
-    Making the shares sum to 1 takes off what the sizes of sets vary, at most one part in d.
+    For a population with even shares. Making the shares sum to 1 subtracts the variance of the sizes of sets, at most
+    one part in d.
     """
     prime, digits, width = grid
     others, beside = prime - width, share_beside(*grid)
@@ -387,15 +420,19 @@ def _judged(grid: tuple[int, int, int], categories: int, gamma: Fraction) -> tup
 
 
 def _spread(p: Fraction, stray: Fraction, categories: int) -> Fraction:
-    """The mean variance of whether a set holds a category, in an even population."""
+    """Return the mean variance of whether a report's set holds a category, for people with even shares.
+
+    ``p``: the chance that the set holds the true category; ``stray``: that it holds a given other one.
+    """
     return (p * (1 - p) + (categories - 1) * stray * (1 - stray)) / categories
 
 
 def share_beside(prime: int, digits: int, width: int) -> Fraction:
-    """The chance that a set which holds one place holds another one too, whichever it is."""
+    """Return the chance that a random set which holds one place also holds a given other place, whichever it is."""
     places = prime**digits
     return Fraction(width * places // prime - 1, places - 1)
 
 
 def is_prime(number: int) -> bool:
+    """Return whether a number is prime, by trial division."""
     return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))

@@ -1,7 +1,7 @@
-"""Channels with one window of likely reports, all others equally unlikely: randomized response and the square wave.
+"""The base class of channels with a window of likely reports: randomized response, the square wave and piecewise.
 
 Around the true code lies a window of w report codes; each has probability γ·q, each of the m others q, and
-q = 1/(γ·w + m). Both are one ``Window`` step, whose γ in whole numbers is at most the one asked for.
+q = 1/(γ·w + m). The program draws this by one ``Window`` step, whose γ in whole numbers is at most the one given.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sfumato.channels.program import Window
 
 
 class WindowChannel(Channel):
-    """What both share: the one step and the parameters as given."""
+    """A channel whose program is one ``Window`` step; it keeps its parameters as they were given."""
 
     window: Window
     _given: dict[str, Any]

@@ -1,14 +1,14 @@
-"""Words that no list holds: each person reports the beginning of their word, of a length that the device draws.
+"""Words that nobody listed beforehand: each person reports a blurred beginning of their word.
 
-The words are padded with an end mark to ``longest`` letters, and cut there. A device draws one of a few lengths, takes
-the beginning of that length, and hashes it into one of 2^19 *buckets* by a public function,
+Words are padded with an end mark to ``longest`` letters, and longer ones are cut. A device draws one of a few lengths,
+takes the beginning of that length, and hashes it into one of 2^19 *buckets* by a public function,
 
     bucket = the first 8 bytes of SHA-256("sfumato/1/words" ‖ 0 ‖ length ‖ 0 ‖ beginning), modulo 2^19,
 
-which it reports as a set, like any category (``SubsetResponse``). The length says nothing about the word, so the report
-has the γ of the set, exactly. Whoever collects goes from frequent beginnings to longer ones (``frequent_words``): only
-those that go on from a frequent one need to be tried, and a false one, that shares its bucket with a frequent one,
-meets other company at the next length.
+which it reports as a set, like any category (``SubsetResponse``). The length is drawn without looking at the word, so
+the report has exactly the γ of the set. The collector goes from frequent beginnings to longer ones
+(``frequent_words``): only those that continue a frequent one need to be tried. A beginning that seems frequent only
+because it shares its bucket with a frequent one shares buckets with others at the next length, and drops out there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sfumato.channels.bound import one_given
+from sfumato.channels.bound import require_one
 from sfumato.channels.bounded.subset_response import MOST_CATEGORIES, SubsetResponse
 from sfumato.channels.mechanism import Rng
 from sfumato.channels.program import below
@@ -34,22 +34,25 @@ from sfumato.guarantee import Guarantee
 END = "\0"
 """The mark that fills up short words; no alphabet holds it."""
 FIRST_TRIES = 50_000
-"""So many beginnings are all tried at the first length."""
-STEP = 2
-"""By so many letters a length is longer than the one before."""
-LONGEST = 64
-FALSE_ALARM = 0.05
-"""In so many surveys a word is found that nobody has, at most."""
+"""Beginnings of the first length at most, all of which are tried. By judgement: 26 letters and the end mark make 19,683
+beginnings of three; of four they would make 531,441, more than there are buckets."""
+STEP = 2  # letters by which a length is longer than the one before (docs/decisions/0026 compares 1, 2 and 3)
+LONGEST = 64  # letters of the longest word at most, by judgement: longer than words are; each two add a length
+FALSE_ALARM = 0.05  # the chance that a survey finds any word that nobody has, by judgement; smaller finds fewer words
 
 
 class Words:
-    """The beginning of a word, of a length drawn on the device, as a set of buckets; for words that no list holds.
+    """A mechanism for words that nobody listed: it reports a beginning of the word, blurred as a set of hash buckets.
 
-    Domain: words of the letters of ``alphabet``; of longer ones the first ``longest`` letters.
-    Law: a length, evenly; then that of ``SubsetResponse`` over the bucket of the beginning. A report is one number.
+    Law: a length, drawn evenly from ``lengths``; then that of ``SubsetResponse`` over the bucket of the beginning. A
+    report is one number.
     γ: as given, exactly, or e^ε.
     Estimator: ``sf.frequent_words(reports, words)``.
     In a plan: ``words.questions(name)``, answered by ``words.answers(name, word)``.
+
+    ``alphabet``: all letters that words are made of, as one text.
+    ``longest``: the number of letters after which longer words are cut.
+    ``gamma`` or ``epsilon``: the bound γ, or its logarithm; exactly one of them.
 
     >>> import sfumato as sf
     >>> slang = sf.Words("abcdefghijklmnopqrstuvwxyz", longest=6, gamma=19)
@@ -64,7 +67,7 @@ class Words:
             raise ValueError(f"alphabet={alphabet!r} is no text of different letters; give all that words are made of")
         if isinstance(longest, bool) or not isinstance(longest, int) or not 1 <= longest <= LONGEST:
             raise ValueError(f"longest={longest!r} is not a whole number of letters from 1 to {LONGEST}; 10 is usual")
-        one_given("words", gamma=gamma, epsilon=epsilon)
+        require_one("words", gamma=gamma, epsilon=epsilon)
         self.alphabet, self.longest = alphabet, longest
         self.buckets = SubsetResponse(Categories(MOST_CATEGORIES), gamma=gamma, epsilon=epsilon)
 
@@ -76,36 +79,46 @@ class Words:
         return (*range(first, self.longest, STEP), self.longest)
 
     def guarantee(self, prior: Any = None, *, language: str = "en") -> Guarantee:
-        """What a report can reveal about the beginning, and so about the word; its length says nothing."""
-        found: Guarantee = self.buckets.guarantee(prior, language=language)
-        return found
+        """Return the statement of what a report can reveal about the word's beginning, and so about the word.
+
+        ``prior``: chances of the 524,288 buckets, or None for even ones. ``language``: of its sentences, "en", "de" or
+        "fr".
+        """
+        stated: Guarantee = self.buckets.guarantee(prior, language=language)
+        return stated
 
     @property
     def report_bits(self) -> int:
-        """How many bits a report has."""
+        """How many bits a report takes."""
         return (len(self.lengths) * self.buckets.slices.outputs - 1).bit_length()
 
     def randomize(self, words: Any, rng: Rng = None, *, key: Key = None, question: str = "") -> Any:
-        """Reports for words: numbers, and None for a missing one. ``rng``, ``key`` and ``question`` as of a channel."""
-        one = isinstance(words, str) or not isinstance(words, Iterable)
-        texts = [words] if one else list(words)
+        """Draw a report for every word: a whole number, or None for a missing word.
+
+        ``words``: one word or several. ``rng``, ``key`` and ``question`` are those of ``Channel.randomize``.
+        """
+        alone = isinstance(words, str) or not isinstance(words, Iterable)
+        texts = [words] if alone else list(words)
         source = None if rng is None else noise_generator(rng)
-        known = [place for place, word in enumerate(texts) if not is_missing(word)]
+        rows = [row for row, word in enumerate(texts) if not is_missing(word)]
         drawn = source_for(source, key, question_of(question, "length")).rows(np.zeros(len(texts), np.int64), 1)
         groups = below(drawn[:, 0], len(self.lengths)).astype(np.int64)
-        padded = [self.padded(texts[place], place) for place in known]
-        begun = [word[: self.lengths[group]] for word, group in zip(padded, groups[known].tolist(), strict=True)]
-        bucket_of = {each: self.bucket(each) for each in set(begun)}
-        codes = np.array([bucket_of[each] for each in begun], np.int64)
-        theirs = key.some(known) if isinstance(key, RecordWords) else key
+        padded = [self.pad(texts[row], row) for row in rows]
+        begun = [word[: self.lengths[group]] for word, group in zip(padded, groups[rows].tolist(), strict=True)]
+        bucket_of = {beginning: self.bucket(beginning) for beginning in set(begun)}
+        codes = np.array([bucket_of[beginning] for beginning in begun], np.int64)
+        theirs = key.some(rows) if isinstance(key, RecordWords) else key
         sets = np.asarray(self.buckets.randomize(codes, source, key=theirs, question=question), np.int64)
-        found: list[int | None] = [None] * len(texts)
-        for place, report in zip(known, (groups[known] * self.buckets.slices.outputs + sets).tolist(), strict=True):
-            found[place] = report
-        return found[0] if one else as_array(found)  # type: ignore[arg-type]
+        reports: list[int | None] = [None] * len(texts)
+        for row, report in zip(rows, (groups[rows] * self.buckets.slices.outputs + sets).tolist(), strict=True):
+            reports[row] = report
+        return reports[0] if alone else as_array(reports)  # type: ignore[arg-type]
 
     def questions(self, name: str) -> dict[str, Any]:
-        """A plan's questions as plain data: the bucket at each length, ``<name>-<length>``; a device draws one of them.
+        """Return the questions of a plan that asks for a word, as plain data.
+
+        There is one for each length, ``<name>-<length>``, which asks for the bucket of the beginning; a device draws
+        one of them. ``name``: of the word's question.
 
         >>> import sfumato as sf
         >>> slang = sf.Words("abcdefghijklmnopqrstuvwxyz", longest=6, gamma=19)
@@ -113,23 +126,26 @@ class Words:
         >>> plan.drawn, plan.guarantee().gamma
         (('slang-3', 'slang-5', 'slang-6'), 19.0)
         """
-        asked = {"categories": MOST_CATEGORIES, **self.buckets.to_spec()}
+        attribute = {"categories": MOST_CATEGORIES, **self.buckets.to_spec()}
         drawn = {"questions_each": 1} if len(self.lengths) > 1 else {}
-        return {**drawn, "attributes": {f"{name}-{length}": asked for length in self.lengths}}
+        return {**drawn, "attributes": {f"{name}-{length}": attribute for length in self.lengths}}
 
     def answers(self, name: str, words: Any) -> dict[str, Any]:
-        """A person's answers to those questions, from their word; a column of them from a list of words."""
-        one = isinstance(words, str) or not isinstance(words, Iterable)
-        texts = [words] if one else list(words)
-        padded = [None if is_missing(word) else self.padded(word, row) for row, word in enumerate(texts)]
+        """Return the true answers to the questions of ``questions(name)``: for a word one bucket a question.
+
+        ``words``: one person's word, or a list of words, which gives a column of buckets a question; None is missing.
+        """
+        alone = isinstance(words, str) or not isinstance(words, Iterable)
+        texts = [words] if alone else list(words)
+        padded = [None if is_missing(word) else self.pad(word, row) for row, word in enumerate(texts)]
         columns = {
             f"{name}-{length}": [None if word is None else self.bucket(word[:length]) for word in padded]
             for length in self.lengths
         }
-        return {column: found[0] for column, found in columns.items()} if one else columns
+        return {column: buckets[0] for column, buckets in columns.items()} if alone else columns
 
-    def padded(self, word: Any, row: int = 0) -> str:
-        """The word with end marks, or cut, to the longest length."""
+    def pad(self, word: Any, row: int = 0) -> str:
+        """Return a word of exactly ``longest`` letters: filled up with end marks, or cut. Errors name the row."""
         if not isinstance(word, str) or not word:
             raise ValueError(f"row {row + 1:,}: {word!r} is not a word; give texts, and None where there is none")
         stray = next((letter for letter in word if letter not in self.alphabet), None)
@@ -139,43 +155,46 @@ class Words:
 
     @staticmethod
     def bucket(beginning: str) -> int:
-        """The bucket of a padded beginning."""
+        """Return the number of the bucket of a beginning, end marks included."""
         text = f"sfumato/1/words\0{len(beginning)}\0{beginning}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % MOST_CATEGORIES
 
-    def longer(self, beginnings: Iterable[str], length: int) -> Iterator[str]:
-        """All padded beginnings of a length that go on from these; behind an end mark there are only end marks."""
-        for one in beginnings:
-            if len(one) < length:
-                letters = END if one.endswith(END) else self.alphabet + END
-                yield from self.longer((one + letter for letter in letters), length)
-            elif one.strip(END):
-                yield one
+    def extend(self, beginnings: Iterable[str], length: int) -> Iterator[str]:
+        """Yield all beginnings of this length that continue the given ones; after an end mark come only end marks."""
+        for beginning in beginnings:
+            if len(beginning) < length:
+                letters = END if beginning.endswith(END) else self.alphabet + END
+                yield from self.extend((beginning + letter for letter in letters), length)
+            elif beginning.strip(END):
+                yield beginning
 
-    def counted(self, reports: Any) -> list[NDArray[np.float64]]:
-        """How often each set was reported, by length; missing reports are left out."""
+    def count(self, reports: Any) -> list[NDArray[np.float64]]:
+        """Count how often each set was reported: one array for each length; missing reports are left out."""
         sets, array = self.buckets.slices.outputs, as_array(reports).ravel()
         codes = array if array.dtype.kind in "iu" else self._codes(array.tolist())
         wrong = (codes < 0) | (codes >= len(self.lengths) * sets)
         if wrong.any():
-            most, found = len(self.lengths) * sets - 1, codes[wrong][0]
-            raise ValueError(f"{found:,} is no report of these words, which are 0 to {most:,}; use those it came from")
+            most, bad = len(self.lengths) * sets - 1, codes[wrong][0]
+            raise ValueError(f"{bad:,} is no report of these words, which are 0 to {most:,}; use those it came from")
         counts = np.bincount(codes, minlength=len(self.lengths) * sets).astype(float)
         return list(counts.reshape(-1, sets))
 
     @staticmethod
     def _codes(reports: list[Any]) -> Codes:
-        """Whole numbers, among which some are missing."""
-        held = [each for each in reports if not is_missing(each)]
-        for each in held:
-            number = isinstance(each, (int, float)) and not isinstance(each, bool)
-            if not number or not abs(each) < 1 << 62 or each != int(each):
-                raise ValueError(f"{each!r} is no report of words; give the numbers that randomize made")
-        return np.array(held, dtype=np.int64)
+        """Return reports as an array of whole numbers, without the missing ones; anything else is an error."""
+        present = [report for report in reports if not is_missing(report)]
+        for report in present:
+            number = isinstance(report, (int, float)) and not isinstance(report, bool)
+            if not number or not abs(report) < 1 << 62 or report != int(report):
+                raise ValueError(f"{report!r} is no report of words; give the numbers that randomize made")
+        return np.array(present, dtype=np.int64)
 
     def lowest_discoverable_share(self, n: int) -> float:
-        """About the share at which a word of ``longest`` letters is found every second time, where a hundred
-        beginnings go on. Shorter words are found from smaller shares on: all lengths beyond their end tell of them."""
+        """Return about the share of people at which a word of ``longest`` letters is found in every second survey.
+
+        ``n``: how many people report. Assumed is that 100 beginnings go on at each length. Shorter words are found from
+        smaller shares on, because all lengths beyond their end count for them.
+        """
         if isinstance(n, bool) or not isinstance(n, (int, float, np.integer)) or not 1 <= n < math.inf:
             raise ValueError(f"n={n!r} is not a number of people; give 1 or more")
         people = n / len(self.lengths)
@@ -183,7 +202,7 @@ class Words:
         return errors / math.sqrt(people * self.buckets.balanced().precision)
 
     def errors_needed(self, tries: int) -> float:
-        """So many standard errors above zero a word must stand, of so many that were tried at its length."""
+        """Return how many standard errors above zero a share must lie to be found, of ``tries`` words of its length."""
         return -float(ndtri(FALSE_ALARM / len(self.lengths) / max(tries, 1)))
 
     def __repr__(self) -> str:

@@ -4,14 +4,14 @@ A program takes the code of a true value through a few steps. Each step turns a 
 uniform 64-bit words, and has a law of its own:
 
     shift    code + noise, noise from one table; beyond the ends the end codes          1 word
-    window   a place of the window that begins at the code, or any place outside it     2 words
+    window   a code of the window that begins at the code, or any code outside it       2 words
     table    a draw from the code's own table                                           1 word
     map      another code, always the same one                                          no word
     spread   any code of the run of neighbours that holds the code                      1 word
 
-Steps one after the other are a chain. The functions below are the one interpreter: they read whole numbers only, work
-on single codes and on arrays alike, and do the same work whatever the code, the words and the outcome are. The law and
-γ are read off the same whole numbers. ``docs/programs.md`` describes programs for other languages.
+The interpreter reads whole numbers only, works on single codes and on arrays alike, and does the same work whatever the
+code, the words and the outcome are. The law and γ are read off the same whole numbers. ``docs/programs.md`` describes
+programs for other languages.
 """
 
 from sfumato.channels.program.alias import (

@@ -1,7 +1,7 @@
-"""Reports for whole columns: values to codes, the program, codes to reports, block by block.
+"""Draw the reports of whole columns block by block: values to codes, the program, codes to reports.
 
-A block is small enough that its values, words and codes never leave the processor's cache. Where numba is installed
-columns of numbers take compiled loops (``kernels.py``); the reports are the same.
+A block is small enough that its values, words and codes stay in the processor's cache. Where numba is installed columns
+take compiled loops (``kernels.py``); the reports are the same.
 """
 
 from __future__ import annotations
@@ -34,17 +34,22 @@ if TYPE_CHECKING:
     from sfumato.channels.base import Channel
 
 BLOCK = 1 << 14
+"""Values in a block. By judgement: 128 kB of values and as many of words fit a processor's second cache; smaller blocks
+cost more calls, larger ones memory traffic (bench/randomizing.py has the speed of the whole)."""
 WORTH_COMPILING = 1 << 12
-HALVES_DECIDE = 16  # bits of a table's places, beyond which the rest of half a word decides too seldom
-NO_CHARACTER = np.iinfo(np.uint32).max
-Entered = tuple[NDArray[np.int32], Any]  # codes, and which of them are missing (None: none)
-Enter = Callable[[NDArray[Any], int], Entered]  # of a block and its first row
-Leave = Callable[[NDArray[np.int32], NDArray[Any]], None]  # (codes, where their reports go)
+"""Values from which on the compiled loops are used. By judgement: loading them takes longer than fewer values do."""
+HALVES_DECIDE = 16
+"""Bits of a noise table's index up to which upper halves of words are drawn first. By judgement: with 16 of 32 bits
+left one word in 65,536 is undecided, and its block draws lower halves too; with fewer left that is too often."""
+NO_CHARACTER = np.iinfo(np.uint32).max  # no character of Unicode: it equals none in any text
+Entered = tuple[NDArray[np.int32], Any]  # codes, and which of them are missing (None: none is)
+Enter = Callable[[NDArray[Any], int], Entered]  # (a block of values, the row of its first one) → their codes
+Leave = Callable[[NDArray[np.int32], NDArray[Any]], None]  # (codes, the array that their reports are written to)
 
 
 @cache
 def kernels_in(module: str) -> Any:
-    """A module of numba kernels, or None where numba is missing; the caller then takes its NumPy form."""
+    """Import a module of numba kernels; None where numba is missing, and the caller then takes its NumPy form."""
     try:
         return import_module(module)
     except ImportError:
@@ -52,12 +57,15 @@ def kernels_in(module: str) -> Any:
 
 
 def compiled() -> Any:
-    """The kernels of this floor."""
+    """Return the compiled kernels of drawing programs; None where numba is missing."""
     return kernels_in("sfumato.channels.program.kernels")
 
 
 def report_array(channel: Channel, values: Any, source: WordSource) -> Any:
-    """Reports in the shape of the values; a pandas column of categories gives a pandas array of categories."""
+    """Draw a report for every value of an array or column, in its shape, with words of a source.
+
+    A pandas column of categories gives a pandas array of categories.
+    """
     if is_categorical(values) and isinstance(channel.outputs, Categories):
         return _categorical(channel, values, source)
     array = as_array(values)
@@ -85,21 +93,25 @@ def report_array(channel: Channel, values: Any, source: WordSource) -> Any:
 
 
 def _upper_halves(program: Program, size: int, source: WordSource) -> Any:
-    """Upper halves of secure words for one shift of many codes, which they nearly always decide; otherwise None."""
+    """Draw the upper 32 bits of the words of a block, where they nearly always decide the report; otherwise None.
+
+    They do for a program of one shift with a small table, drawn with secure words.
+    """
     step = program.steps[0] if len(program.steps) == 1 else None
     halved = isinstance(step, Shift) and step.noise.bits <= HALVES_DECIDE and size >= WORTH_COMPILING
     return source.halves(size) if halved and isinstance(source, SecureWords) and compiled() is not None else None
 
 
 def _halved(step: Any) -> tuple[Any, int, int, int]:
-    """A shift as ``shift_by_halves`` takes it."""
+    """Return a shift's table and numbers as the kernel ``shift_by_halves`` takes them."""
     return step.noise.upper, step.noise.bits, step.offset, step.outputs - 1
 
 
 def _draw_block(program: Program, codes: NDArray[np.int32], source: Any, upper: Any = None) -> None:
-    """The program with words of the source, or with given upper halves and, where one does not decide, lower ones.
+    """Replace the codes of a block by report codes, with words of the source.
 
-    Lower halves are then drawn for all of these codes. Whether they are depends on the noise, not on any code.
+    ``upper``: the upper halves of the words, where they are drawn already (None: they are not). If one of them does not
+    decide, lower halves are drawn for the whole block; whether they are depends on the noise, not on any code.
     """
     if upper is None:
         return draw_in_place(program, codes, source.rows(codes, program.words))
@@ -109,7 +121,10 @@ def _draw_block(program: Program, codes: NDArray[np.int32], source: Any, upper: 
 
 
 def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> None:
-    """The program step by step; the commonest steps compiled where there are many codes."""
+    """Replace true codes by report codes, step by step; shifts and windows are compiled where there are many codes.
+
+    ``words``: one row a code, as many columns as the program takes words.
+    """
     kernels = compiled() if codes.size >= WORTH_COMPILING else None
     used = 0
     for step in program.steps:
@@ -125,7 +140,10 @@ def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> Non
 
 
 def _entrance(channel: Channel, dtype: Any, size: int) -> Enter:
-    """How a block of this type becomes codes: compiled for columns of numbers and of few texts."""
+    """Choose the function that turns blocks of values into entry codes.
+
+    Compiled for columns of numbers and of few different texts. ``dtype`` and ``size`` are those of the whole column.
+    """
     domain, entry = channel.domain, channel.entry
     codes = np.empty(min(size, BLOCK), dtype=np.int32)
     if size < WORTH_COMPILING or compiled() is None:
@@ -146,13 +164,14 @@ def _entrance(channel: Channel, dtype: Any, size: int) -> Enter:
 
 
 def _enter(channel: Channel, block: NDArray[Any], start: int) -> Entered:
-    """The general way, which names what is wrong."""
+    """Encode a block of any values; errors name the row and what is wrong."""
     codes = channel.encode_entry(block, start)
     gaps = codes < 0
     return np.maximum(codes, 0).astype(np.int32), gaps if gaps.any() else None
 
 
 def _enter_numbers(channel: Channel, codes: NDArray[np.int32], block: NDArray[Any], start: int) -> Entered:
+    """Encode a block of numbers by the compiled loop; with missing or wrong ones in it, by ``_enter``."""
     floats, domain, entry = np.ascontiguousarray(block, dtype=np.float64), channel.domain, channel.entry
     assert isinstance(domain, Interval) and isinstance(entry, Grid)
     ends = float(domain.low), float(domain.high)
@@ -162,22 +181,24 @@ def _enter_numbers(channel: Channel, codes: NDArray[np.int32], block: NDArray[An
 
 
 def _enter_whole(channel: Channel, codes: NDArray[np.int32], table: Any, block: NDArray[Any], start: int) -> Entered:
+    """Encode a block of whole numbers by a table (lowest number, codes); with unknown ones in it, by ``_enter``."""
     unknown = compiled().encode_whole(np.ascontiguousarray(block), codes[: block.size], *table)
     return _enter(channel, block, start) if unknown else (codes[: block.size], None)
 
 
 def _enter_texts(channel: Channel, codes: NDArray[np.int32], labels: Any, block: NDArray[Any], start: int) -> Entered:
+    """Encode a block of texts by comparing characters with the labels'; with unknown ones in it, by ``_enter``."""
     unknown = compiled().encode_text(_characters(np.ascontiguousarray(block)), codes[: block.size], labels)
     return _enter(channel, block, start) if unknown else (codes[: block.size], None)
 
 
 def _characters(texts: NDArray[Any]) -> NDArray[Any]:
-    """Texts of one width as rows of characters."""
+    """Return an array of texts as a table of characters, one row a text, padded with zeros to one width."""
     return texts.view(np.uint32).reshape(texts.size, -1)
 
 
 def _exit(channel: Channel, size: int) -> Leave:
-    """How codes become reports: compiled for numbers."""
+    """Choose the function that writes the reports of codes into an array; compiled where ``size`` is large."""
     kernels, space = compiled() if size >= WORTH_COMPILING else None, channel.outputs
 
     def decoded(codes: NDArray[np.int32], reports: NDArray[Any]) -> None:
@@ -196,7 +217,11 @@ def _exit(channel: Channel, size: int) -> Leave:
 
 
 def _passage(channel: Channel) -> Callable[..., int]:
-    """(values, where their reports go, upper halves) → how many of them went all the way at once, compiled."""
+    """Choose the function that takes a block from values to reports in one compiled loop, where a channel has one.
+
+    It takes (values, the array for their reports, upper halves of words) and returns how many reports it has written
+    before the first value or word that needs the general functions: none where the channel has no such loop.
+    """
     domain, entry, space = channel.domain, channel.entry, channel.outputs
     if not (isinstance(domain, Interval) and isinstance(entry, Grid) and isinstance(space, Grid)) or domain.integer:
         return lambda block, reports, upper: 0
@@ -210,6 +235,7 @@ def _passage(channel: Channel) -> Callable[..., int]:
 
 
 def _categorical(channel: Channel, values: Any, source: WordSource) -> Any:
+    """Draw the reports of a pandas column of categories, as a pandas array of the report's categories."""
     import pandas
 
     codes = channel.encode_entry(values).astype(np.int32)

@@ -1,8 +1,8 @@
-"""The interpreter of drawing programs, compiled: the same report for the same words as ``program.py``.
+"""Compiled loops of the interpreter of drawing programs: the same report for the same words as ``program.py``.
 
-Only what large arrays spend their time on: values to codes, the two commonest steps, codes to reports. Loops are short,
-and a choice in them is a selection between two results, so that most run on several values at once. Imported only where
-numba is installed.
+They do what large arrays spend their time on: values to codes, the two commonest steps, codes to reports. A choice in
+a loop is a selection between two results, so that most loops run on several values at once. Imported only where numba
+is installed.
 """
 
 from __future__ import annotations
@@ -12,76 +12,83 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-TILE = 1 << 12  # values whose codes and noise stay in the nearest cache from loop to loop
+TILE = 1 << 12
+"""Values that ``report_grid`` takes at once. By judgement: their codes and noise, 16 kB each, stay in a processor's
+first cache from loop to loop; larger tiles leave it, smaller ones repeat more often what a loop begins with."""
 
 
 @njit(cache=True, error_model="numpy")
 def encode_grid(
     values: Any, codes: Any, low: float, high: float, first: float, stride: float, per: float, last: int
 ) -> tuple[int, int]:
-    """codes = rint((value · per − first) / stride), at most the last; how many values are not within low..high (or
-    missing), not whole.
+    """Write the codes of numbers on a grid; return how many numbers are outside low..high or missing, and not whole.
 
-    Values outside are clamped and missing ones become the lowest; what is allowed is the caller's business.
+        code = min(rint((value · per − first) / stride), last)
+
+    Values outside are clamped, and missing ones become the lowest; the caller decides whether they are allowed.
     """
     outside, broken = 0, 0
     for i in range(values.size):
         value = values[i]
         outside += int(not ((value >= low) & (value <= high)))
         broken += int(value != np.rint(value))
-        place = min(max(value, low), high) * per - first
-        code = np.int32(np.rint(place if stride == 1 else place / stride))  # a loop without divisions for stride 1
+        offset = min(max(value, low), high) * per - first
+        code = np.int32(np.rint(offset if stride == 1 else offset / stride))  # a loop without divisions for stride 1
         codes[i] = min(code, np.int32(last))
     return outside, broken
 
 
 @njit(cache=True)
 def encode_whole(values: Any, codes: Any, low: int, code_of: Any) -> int:
-    """codes = code_of[value − low]; how many values have no code."""
+    """Write the codes of whole numbers, code_of[value − low]; return how many values have none."""
     unknown, last = 0, np.uint64(code_of.size - 1)
     for i in range(values.size):
-        place = np.uint64(np.int64(values[i]) - low)  # below low it is large
-        code = code_of[min(place, last)]
-        unknown += int(place > last) + int(code < 0)
+        index = np.uint64(np.int64(values[i]) - low)  # below low it is large
+        code = code_of[min(index, last)]
+        unknown += int(index > last) + int(code < 0)
         codes[i] = np.int32(code)
     return unknown
 
 
 @njit(cache=True)
 def encode_text(texts: Any, codes: Any, labels: Any) -> int:
-    """The label that equals each text, both as rows of characters; how many texts equal none."""
+    """Write the number of the label that equals each text; return how many texts equal none.
+
+    Texts and labels are rows of characters.
+    """
     unknown = 0
     for i in range(codes.size):
-        found = -1
+        code = -1
         for label in range(labels.shape[0]):
             same = True
-            for place in range(texts.shape[1]):
-                same &= texts[i, place] == labels[label, place]
-            found = label if same else found
-        unknown += int(found < 0)
-        codes[i] = np.int32(found)
+            for column in range(texts.shape[1]):
+                same &= texts[i, column] == labels[label, column]
+            code = label if same else code
+        unknown += int(code < 0)
+        codes[i] = np.int32(code)
     return unknown
 
 
 def _shifting(unsigned: Any, width: int) -> Any:
-    """``Shift.draw`` in place for words, or halves of words, of ``width`` bits.
+    """Compile ``Shift.draw`` in place for whole words (64 bits) or for upper halves of words (32 bits).
 
-    The upper halves of words decide unless one equals its threshold: then no code moves and the answer is False. Shifts
-    are masked and sums wrapped, so that the loops after the look-up stay within ``width`` bits.
+    ``unsigned``: the type of that width. The compiled function returns whether the codes were moved: upper halves
+    decide unless one equals its threshold, and then no code moves. Shifts are masked and sums wrapped, so that the
+    loops after the look-up stay within ``width`` bits.
     """
     lowest, one, halved = unsigned(width - 1), unsigned(1), width < 64
 
     @njit(cache=True)
     def shift(codes: Any, words: Any, entries: Any, bits: int, offset: int, last: int) -> bool:
-        places, threshold = unsigned(width - bits) & lowest, unsigned(bits) & lowest
-        rest, aliases = unsigned((one << places) - one), unsigned((one << threshold) - one)
+        index_shift, threshold_shift = unsigned(width - bits) & lowest, unsigned(bits) & lowest
+        lower, aliases = unsigned((one << index_shift) - one), unsigned((one << threshold_shift) - one)
         noise, undecided = np.empty(codes.size, entries.dtype), False
         for i in range(codes.size):
-            noise[i] = entries[words[i] >> places]
+            noise[i] = entries[words[i] >> index_shift]
         for i in range(codes.size):
-            left, bound = unsigned(words[i] & rest), unsigned(noise[i] >> threshold)
-            undecided |= left == bound
-            noise[i] = unsigned(words[i] >> places) if left < bound else unsigned(noise[i] & aliases)
+            fraction, threshold = unsigned(words[i] & lower), unsigned(noise[i] >> threshold_shift)
+            undecided |= fraction == threshold
+            noise[i] = unsigned(words[i] >> index_shift) if fraction < threshold else unsigned(noise[i] & aliases)
         if halved and undecided:
             return False
         for i in range(codes.size):
@@ -97,7 +104,10 @@ shift, shift_by_halves = _shifting(np.uint64, 64), _shifting(np.uint32, 32)
 
 @njit(cache=True)
 def window(codes: Any, words: Any, inside: Any, size: Any, others: Any) -> None:
-    """``Window.draw`` in place; sizes are 32-bit numbers, so that products are of 32 bits by 32."""
+    """Move codes by a window step, as ``Window.draw`` does, in place; two words a code, one after the other.
+
+    The sizes are 32-bit numbers, so that products are of 32 bits by 32.
+    """
     half, low, one = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(1)
     near_bound, far_bound, width = np.uint64(size), np.uint64(others), np.int64(size)
     for i in range(codes.size):
@@ -111,16 +121,18 @@ def window(codes: Any, words: Any, inside: Any, size: Any, others: Any) -> None:
 
 @njit(cache=True, error_model="numpy")
 def decode_grid(codes: Any, reports: Any, first: float, stride: float, per: float) -> None:
-    """reports = (first + stride · code) / per."""
+    """Write the numbers of codes on a grid: report = (first + stride · code) / per."""
     for i in range(codes.size):
         reports[i] = (first + stride * np.float64(codes[i])) / per
 
 
 @njit(cache=True)
 def report_grid(values: Any, reports: Any, upper: Any, enter: Any, noise: Any, leave: Any) -> Any:
-    """``encode_grid``, ``shift_by_halves`` and ``decode_grid`` tile by tile, so that memory is passed over once.
+    """Write the reports of numbers through a program of one shift; return how many were written.
 
-    How many reports are made: those before the first tile with a value outside or an undecided word.
+    It ends before the first tile with a value outside or an undecided word. ``enter``, ``noise`` and ``leave`` hold the
+    arguments of ``encode_grid``, ``shift_by_halves`` and ``decode_grid``, which run tile by tile: memory is passed over
+    once.
     """
     codes = np.empty(TILE, np.int32)
     for start in range(0, values.size, TILE):
@@ -135,21 +147,21 @@ def report_grid(values: Any, reports: Any, upper: Any, enter: Any, noise: Any, l
 
 @njit(cache=True)
 def decode_whole(codes: Any, reports: Any, first: int, stride: int) -> None:
-    """reports = first + stride · code, in whole numbers."""
+    """Write the whole numbers of codes on a grid: report = first + stride · code."""
     for i in range(codes.size):
         reports[i] = first + stride * np.int64(codes[i])
 
 
 @njit(cache=True)
 def decode_numbers(codes: Any, reports: Any, labels: Any) -> None:
-    """reports = labels[code]."""
+    """Write the labels of codes, which are numbers: report = labels[code]."""
     for i in range(codes.size):
         reports[i] = labels[codes[i]]
 
 
 @njit(cache=True)
 def decode_texts(codes: Any, reports: Any, labels: Any) -> None:
-    """reports = labels[code], rows of characters."""
+    """Write the labels of codes, which are texts as rows of characters: report = labels[code]."""
     for i in range(codes.size):
-        for place in range(labels.shape[1]):
-            reports[i, place] = labels[codes[i], place]
+        for column in range(labels.shape[1]):
+            reports[i, column] = labels[codes[i], column]

@@ -1,4 +1,4 @@
-"""Programs: steps one after the other, with their law and γ in whole numbers, read and written as plain data."""
+"""Drawing programs as objects: they draw reports, state their law and γ, and are read and written as plain data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ from sfumato.tables import check_nesting
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Steps one after the other; ``read`` and ``write`` say how values become codes and codes become reports."""
+    """A drawing program: steps one after the other, each from a code to the next.
+
+    ``size``: how many codes the program starts from. ``read`` and ``write``: how values become codes and codes become
+    reports, as docs/programs.md describes them.
+    """
 
     size: int
     steps: tuple[Step, ...]
@@ -43,15 +47,16 @@ class Program:
 
     @property
     def outputs(self) -> int:
+        """How many report codes there are."""
         return self.steps[-1].outputs if self.steps else self.size
 
     @cached_property
     def words(self) -> int:
-        """How many words a report takes."""
+        """How many 64-bit words a report takes."""
         return sum(step.words for step in self.steps)
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
-        """Report codes for true codes: one code and its words, or an array and one array a word."""
+        """Return the report code that a code's words lead to; or report codes, for arrays of codes and of words."""
         used = 0
         for step in self.steps:
             code = step.draw(code, words[used : used + step.words])
@@ -59,8 +64,11 @@ class Program:
         return code
 
     def law(self, first: Codes | None = None, codes: Codes | None = None) -> Floats:
-        """P[report code, true code]; with ``first`` the rows summed over runs of report codes, with ``codes`` the
-        columns of these true codes."""
+        """Return P[report code, true code].
+
+        ``first``: sums the rows over runs of report codes that begin at these codes. ``codes``: the true codes of the
+        columns; None: all.
+        """
         if codes is not None:
             return Program(codes.size, (Map(codes, self.size), *self.steps)).law(first)
         self._check_law(None if first is None else first.size)
@@ -72,12 +80,13 @@ class Program:
         return table
 
     def _entries(self, rows: int | None = None) -> int:
-        """How many entries the largest of the tables has that make the law, or ``rows`` of it."""
+        """Return the entries of the largest table that computing the law takes, or ``rows`` of its rows."""
         last = (self.outputs if rows is None else rows) * (self.steps[-1].inputs if self.steps else self.size)
         inner = [step.inputs * step.outputs for step in self.steps[:-1] if not isinstance(step, Map)]
         return max([last, *inner])
 
     def _check_law(self, rows: int | None) -> None:
+        """Raise an error if the law, or ``rows`` of its rows, takes more memory than is allowed."""
         if self._entries(rows) > MOST_ENTRIES:
             raise ValueError(
                 f"the law has {self._entries(rows):,} entries, more than the {MOST_ENTRIES:,} that can be held; "
@@ -86,10 +95,10 @@ class Program:
 
     @cached_property
     def gamma(self) -> Fraction | None:
-        """The largest ratio within a row of the law; None: infinite.
+        """γ, the largest ratio within a row of the law, as a fraction; None: infinite.
 
-        Of one step exactly. Of several exactly where the product is small; else from the law in floats, rounded up, and
-        never above that of any step: what is done before or after a step reveals no more.
+        Exact for one step, and for several whose product is small. Else computed from the law in floats and rounded up,
+        but never above the γ of any step: what is done before or after a step reveals no more.
         """
         if max([self.size, *(step.outputs for step in self.steps)]) > MOST_CODES:
             raise ValueError(f"a step has more than {MOST_CODES:,} codes, too many to state γ; write the program again")
@@ -104,38 +113,40 @@ class Program:
         if product is not None:
             return largest_of(product.tolist())
         program, runs = self._before_spread()
-        held = program._entries(None if runs is None else runs.size) <= MOST_ENTRIES
-        found = largest_ratio(program.law(runs)) if held else math.inf
-        bounds += [Fraction(found) * (1 + Fraction(1, 10**9))] if math.isfinite(found) else []
+        fits = program._entries(None if runs is None else runs.size) <= MOST_ENTRIES
+        ratio = largest_ratio(program.law(runs)) if fits else math.inf
+        bounds += [Fraction(ratio) * (1 + Fraction(1, 10**9))] if math.isfinite(ratio) else []  # floats round by 1e-15
         return min(bounds, default=None)
 
     def _before_spread(self) -> tuple[Program, Codes | None]:
-        """A program and runs of its reports with the same γ: the reports of a closing spread's run have proportional
-        rows."""
+        """Return (the program without a closing spread step, its runs), which has the same γ in a smaller table.
+
+        The reports of one run of a spread have proportional rows. Without a closing spread: (itself, None).
+        """
         *before, last = self.steps
         if before and isinstance(last, Spread):
             return Program(self.size, tuple(before)), last.starts
         return self, None
 
     def exact(self, most: int = EXACT_PRODUCT) -> NDArray[Any] | None:
-        """Whole numbers proportional to the law, one common factor for all; None where that takes too much work."""
+        """Return the law in whole numbers, times one common factor; None where that takes over ``most`` products."""
         work = sum(a.inputs * a.outputs * b.outputs for a, b in zip(self.steps, self.steps[1:], strict=False))
         if work > most or (self.steps and self.steps[0].inputs * self.steps[0].outputs > most):
             return None
         product = np.eye(self.size, dtype=int).astype(object)
-        for place, step in enumerate(self.steps):
+        for index, step in enumerate(self.steps):
             table = np.array(step.exact(), dtype=object)
-            product = table if place == 0 else table @ product
+            product = table if index == 0 else table @ product
         return product
 
     def to_dict(self) -> dict[str, Any]:
-        """The program as plain data: whole numbers, and words as sixteen hexadecimal digits."""
+        """Return the program as plain data: whole numbers, and words as sixteen hexadecimal digits."""
         steps = [step.to_dict() for step in self.steps]
         return {"program": 1, "words": self.words, "read": self.read, "steps": steps, "write": self.write}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Program:
-        """The program that ``to_dict`` wrote."""
+        """Read the program that ``to_dict`` wrote; other data is an error that says what is wrong."""
         check_nesting(data, "the program")
         version = given(data, "program")
         if version != 1:
@@ -143,10 +154,10 @@ class Program:
         read, write = given_table(data, "read"), given_table(data, "write")
         size = first = given_whole(read, "size", 1, MOST_CODES)
         steps: list[Step] = []
-        for each in given_rows(data, "steps"):
-            if given(each, "step") not in list(Step.kinds):
-                raise ValueError(f"step {each['step']!r} is unknown; known are {', '.join(Step.kinds)}")
-            steps.append(Step.kinds[each["step"]].from_dict(each, size))
+        for row in given_rows(data, "steps"):
+            if given(row, "step") not in list(Step.kinds):
+                raise ValueError(f"step {row['step']!r} is unknown; known are {', '.join(Step.kinds)}")
+            steps.append(Step.kinds[row["step"]].from_dict(row, size))
             size = steps[-1].outputs
         if "size" in write and size != given_whole(write, "size", 1, WIDEST):
             raise ValueError("the last step has other codes than are written; write the program again")

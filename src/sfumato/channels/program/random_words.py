@@ -1,16 +1,16 @@
-"""Where the noise comes from: 64-bit words that nobody can predict, repeat or, when keyed, change.
+"""Sources of the 64-bit random words that drawing programs draw with.
 
-Four sources give words:
+There are four:
 
 - ``SecureWords`` (the default): AES-256 in counter mode under a key from the operating system, or the operating
   system's own generator where the ``cryptography`` package is missing. A forked process starts a new stream, each
   thread has its own, and a stream is re-keyed after ``REKEY_BYTES``.
 - ``SimulatedWords``: a NumPy ``Generator``, for simulations that must repeat. Never for people's answers.
 - ``KeyedWords``: HMAC-SHA-256 of (question, true code) under a device secret. The same person asked the same question
-  again gives the same report, so that repeating the question teaches nothing; a changed value draws afresh.
+  again gives the same report, so that repeating the question reveals nothing more; a changed value draws afresh.
   ``PermanentWords`` takes the first words of a row from them and the others fresh.
-- ``RecordWords``: AES-256 of a record's place in its data set under a key of (the secret of a job, question), for a job
-  that blurs many people's records at once and may have to run some of them again.
+- ``RecordWords``: AES-256 of a record's number in its data set under a key of (the secret of a job, question), for a
+  job that blurs many people's records at once and may have to run some of them again.
 """
 
 from __future__ import annotations
@@ -31,30 +31,33 @@ import numpy as np
 from sfumato.channels.program.alias import Words
 from sfumato.domain import Codes
 
-REKEY_BYTES = 1 << 34
+REKEY_BYTES = 1 << 34  # bytes under one key: a quarter of the 2^36 that GCM allows (NIST SP 800-38D, 5.2.1.1)
 SMALL_BYTES = 4096
-BLOCK, PLACE = struct.Struct(">4Q"), struct.Struct(">qI")
-NOISE_STREAM = 0x5F756D61746F  # keeps a seed's noise apart from data simulated with the same seed
+"""Bytes that are produced at once for small requests. By judgement: some hundred reports; larger buffers hold unused
+noise in memory for longer, smaller ones call the cipher more often."""
+BLOCK = struct.Struct(">4Q")  # the four words of an HMAC's 32 bytes, high byte first (docs/programs.md)
+PLACE = struct.Struct(">qI")  # true code and counter in an HMAC's message: 8 and 4 bytes (docs/programs.md)
+NOISE_STREAM = 0x5F756D61746F  # any fixed number: keeps a seed's noise apart from data simulated with the same seed
 
 
 class WordSource(ABC):
-    """Words for codes; ``rows`` for many, ``row`` for one."""
+    """A source of 64-bit random words: a row of words for every code that a program draws a report for."""
 
     @abstractmethod
     def rows(self, codes: Codes, per_code: int) -> Words:
-        """Words of shape (codes.size, per_code), row by row."""
+        """Return ``per_code`` words for every code, one row a code."""
 
     @abstractmethod
     def row(self, code: int, count: int) -> list[int]:
-        """The words of one code; the same as those of ``rows``."""
+        """Return ``count`` words for one code, the same that ``rows`` would return."""
 
     def some(self, rows: Any) -> WordSource:
-        """The source for some of the rows that it was made for."""
+        """Return the source for some of the records that it was made for; most sources are for any."""
         return self
 
 
 class SecureWords(WordSource):
-    """Cryptographic words; see the module's text."""
+    """A source of words that nobody can predict: AES-256 in counter mode, or the operating system's generator."""
 
     def __init__(self) -> None:
         self._stream: Any = None
@@ -65,17 +68,18 @@ class SecureWords(WordSource):
         self._zeros = b""
 
     def rows(self, codes: Codes, per_code: int) -> Words:
-        """Good until the next call: large requests share one buffer."""
+        """Return fresh words, one row a code; valid until the next call, because large requests share one buffer."""
         count = codes.size * per_code
         if 8 * count <= SMALL_BYTES // 2:
             return self.draw(count).reshape(codes.size, per_code)
         return np.frombuffer(self._fill(8 * count), dtype=np.uint64, count=count).reshape(codes.size, per_code)
 
     def halves(self, count: int) -> Any:
-        """``count`` numbers of 32 bits, good until the next call."""
+        """Return ``count`` random numbers of 32 bits, valid until the next call."""
         return np.frombuffer(self._fill(4 * count), dtype=np.uint32, count=count)
 
     def _fill(self, size: int) -> bytearray:
+        """Fill the shared buffer with ``size`` random bytes and return it."""
         self._renew()
         if len(self._zeros) != size:
             self._zeros, self._buffer = bytes(size), bytearray(size + 16)
@@ -90,11 +94,11 @@ class SecureWords(WordSource):
         return list(struct.unpack(f"<{count}Q", self._take(8 * count)))
 
     def draw(self, count: int) -> Words:
-        """``count`` words of their own."""
+        """Return ``count`` fresh words in memory of their own."""
         return np.frombuffer(self._take(8 * count), dtype=np.uint64)
 
     def _take(self, wanted: int) -> bytes:
-        """Small requests are served from a buffer whose used part is forgotten."""
+        """Return so many random bytes; small requests take them from a buffer, whose used part is dropped."""
         self._renew()
         if wanted > SMALL_BYTES // 2:
             return self._generate(wanted)
@@ -104,19 +108,22 @@ class SecureWords(WordSource):
         return taken
 
     def _renew(self) -> None:
+        """Start a stream under a new key if there is none, in a forked process, and after ``REKEY_BYTES``."""
         if self._process != os.getpid() or self._produced > REKEY_BYTES:
             self._process, self._produced, self._small = os.getpid(), 0, b""
             self._stream = _aes_counter_stream()
 
     def _generate(self, size: int) -> bytes:
+        """Produce so many random bytes."""
         self._produced += size
         return os.urandom(size) if self._stream is None else self._stream.update(bytes(size))
 
 
 def _aes_counter_stream() -> Any:
-    """AES-256 in counter mode as a part of GCM, whose tag nobody asks for: OpenSSL computes that faster than plain CTR.
+    """Start a stream of AES-256 in counter mode under a random key; None where ``cryptography`` is missing.
 
-    One key and nonce are good for 2^36 bytes then.
+    It is the counter mode of GCM, whose tag is never read: OpenSSL computes that faster than plain CTR. One key and
+    nonce are good for 2^36 bytes then.
     """
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -126,10 +133,10 @@ def _aes_counter_stream() -> Any:
 
 
 class SimulatedWords(WordSource):
-    """Words of a NumPy generator, one 64-bit draw each, so that a batch equals single calls.
+    """A source of words for simulations that must repeat: one 64-bit draw of a NumPy generator each.
 
-    A seed's words are a stream apart from ``default_rng(seed)``; those of a generator are scrambled, so that the noise
-    has nothing to do with data drawn from a twin of it.
+    A batch gives the same words as single calls. A seed's words share nothing with ``default_rng(seed)``; those of a
+    generator are scrambled, so that the noise is independent of data drawn from a generator in the same state.
     """
 
     def __init__(self, rng: np.random.Generator | int) -> None:
@@ -149,7 +156,7 @@ class SimulatedWords(WordSource):
 
 
 def scrambled(words: Words) -> Words:
-    """A fixed one-to-one scrambling of words (the finalizer of splitmix64), in place."""
+    """Scramble words in place by a fixed one-to-one function, the finalizer of splitmix64, and return them."""
     words += np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         words ^= words >> np.uint64(shift)
@@ -159,7 +166,12 @@ def scrambled(words: Words) -> Words:
 
 
 class KeyedWords(WordSource):
-    """words = HMAC-SHA-256(secret, "sfumato/1" ‖ 0 ‖ context ‖ 0 ‖ true code ‖ counter), four words a block."""
+    """A source whose words follow from a device's secret, the question and the true code, so that reports repeat.
+
+        words = HMAC-SHA-256(secret, "sfumato/1" ‖ 0 ‖ context ‖ 0 ‖ true code ‖ counter),   four words a counter
+
+    ``context``: the question, and the identity of the noise (``Channel.noise_identity``).
+    """
 
     def __init__(self, secret: bytes, context: str) -> None:
         self.secret = check_secret(secret, "device")
@@ -167,15 +179,16 @@ class KeyedWords(WordSource):
         self._context = context
 
     def rows(self, codes: Codes, per_code: int) -> Words:
-        known = {code: self.row(code, per_code) for code in set(codes.ravel().tolist())}
-        rows = [known[code] for code in codes.ravel().tolist()]
+        """Return the words of every code, computed once for each different code."""
+        row_of = {code: self.row(code, per_code) for code in set(codes.ravel().tolist())}
+        rows = [row_of[code] for code in codes.ravel().tolist()]
         return np.array(rows, dtype=np.uint64).reshape(codes.size, per_code)
 
     def row(self, code: int, count: int) -> list[int]:
         return self.row_about(self._context, code, count)
 
     def row_about(self, context: str, code: int, count: int) -> list[int]:
-        """The words of the same secret for another question."""
+        """Return ``count`` words for a code under the same secret, for another context."""
         opening = _opening(context)
         words: list[int] = []
         for counter in range(-(-count // 4)):
@@ -183,14 +196,14 @@ class KeyedWords(WordSource):
         return words[:count]
 
     def digest(self, message: bytes) -> bytes:
-        """HMAC-SHA-256(secret, message)."""
+        """Return HMAC-SHA-256(secret, message)."""
         begun = self._hmac.copy()
         begun.update(message)
         return begun.digest()
 
 
 def check_secret(secret: Any, whose: str) -> bytes:
-    """A secret that nobody can guess."""
+    """Return a secret as bytes; raise an error if it has fewer than 16. ``whose``: "device" or "job"."""
     if not isinstance(secret, (bytes, bytearray)) or len(secret) < 16:
         raise ValueError(f"key is not a secret of 16 bytes or more; make one per {whose}: secrets.token_bytes(32)")
     return bytes(secret)
@@ -198,11 +211,12 @@ def check_secret(secret: Any, whose: str) -> bytes:
 
 @lru_cache(4096)
 def _opening(context: str) -> bytes:
+    """Return the part of an HMAC's message before code and counter."""
     return b"sfumato/1\0" + context.encode() + b"\0"
 
 
 class PermanentWords(WordSource):
-    """The first ``permanent`` words of every row from a device's secret, the others fresh at every call."""
+    """A source that takes the first ``permanent`` words of every row from a device's secret, and the others fresh."""
 
     def __init__(self, keyed: KeyedWords, permanent: int) -> None:
         self._keyed, self._permanent = keyed, permanent
@@ -217,10 +231,10 @@ class PermanentWords(WordSource):
 
 
 class RecordWords(WordSource):
-    """The words of records by their places in a data set (whole numbers from 0), whatever is drawn before or beside:
+    """A source whose words follow from a job's secret and a record's number in its data set, in whatever order it runs:
 
-        words 2b and 2b + 1 of the record at place r = AES-256(k, r ‖ b),   r and b of 64 bits, high byte first,
-        k = HMAC-SHA-256(secret, "sfumato/1/records" ‖ 0 ‖ question),       words with their low byte first;
+        words 2b and 2b + 1 of record r = AES-256(k, r ‖ b),            r and b of 64 bits, high byte first,
+        k = HMAC-SHA-256(secret, "sfumato/1/records" ‖ 0 ‖ question),   words with their low byte first;
 
     where the ``cryptography`` package is missing, the first 16 bytes of HMAC-SHA-256(k, r ‖ b) stand for AES.
 
@@ -230,7 +244,7 @@ class RecordWords(WordSource):
     secret can take the noise off, and two jobs with one secret would show which answers changed between them; so a job
     makes its secret itself (``secrets.token_bytes(32)``), writes it nowhere, keeps it nowhere, never uses it again.
 
-    Calls take the places in their order, one a code.
+    ``places``: the numbers of the records, from 0; calls take them in their order, one a code.
     """
 
     def __init__(self, secret: bytes, places: Any, question: str = "") -> None:
@@ -242,10 +256,11 @@ class RecordWords(WordSource):
         self._encrypted = _aes_blocks(key) or _hmac_blocks(key)
 
     def about(self, question: str) -> RecordWords:
-        """The words of the same records for a question."""
+        """Return the source of the same records' words for another question."""
         return RecordWords(self._secret, self._places, question)
 
     def some(self, rows: Any) -> RecordWords:
+        """Return the source of the words of some of the records, by their index or by a mask."""
         return RecordWords(self._secret, self._places[rows], self._question)
 
     def rows(self, codes: Codes, per_code: int) -> Words:
@@ -263,8 +278,10 @@ class RecordWords(WordSource):
 
 
 def _aes_blocks(key: bytes) -> Callable[[bytes], bytes] | None:
-    """AES-256 of blocks of 16 bytes; None where the package is missing. The blocks are counters, all different, so that
-    this is AES in counter mode at any place."""
+    """Return the function that encrypts blocks of 16 bytes by AES-256; None where ``cryptography`` is missing.
+
+    The blocks are counters, all different, so that this is AES in counter mode for any record.
+    """
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError:
@@ -273,11 +290,13 @@ def _aes_blocks(key: bytes) -> Callable[[bytes], bytes] | None:
 
 
 def has_cipher() -> bool:
-    """Whether the words of records are those of AES here."""
+    """Return whether ``RecordWords`` draws with AES here, and not with HMAC: the two give different words."""
     return _aes_blocks(bytes(32)) is not None
 
 
 def _hmac_blocks(key: bytes) -> Callable[[bytes], bytes]:
+    """Return the function that stands for AES: the first 16 bytes of HMAC-SHA-256 of each block of 16 bytes."""
+
     def encrypted(blocks: bytes) -> bytes:
         starts = range(0, len(blocks), 16)
         return b"".join(hmac.digest(key, blocks[start : start + 16], "sha256")[:16] for start in starts)
@@ -286,7 +305,7 @@ def _hmac_blocks(key: bytes) -> Callable[[bytes], bytes]:
 
 
 def row_codes(rows: Codes) -> Codes:
-    """One whole number a row of codes (several numbers, or the items of a basket), the same for the same row."""
+    """Hash each row of codes (several numbers, or the items of a basket) to one whole number for ``KeyedWords``."""
     digests = [hashlib.sha256(row.astype("<i8").tobytes()).digest()[:8] for row in rows]
     return np.array([int.from_bytes(digest, "big", signed=True) for digest in digests], dtype=np.int64)
 
@@ -296,14 +315,15 @@ _as_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 @lru_cache(4096)
 def question_of(*names: str | int) -> str:
-    """The names that make a question, as one text: no two lists of names share it."""
+    """Join the names that make a question (survey and attribute) into one text; different lists, different texts."""
     return _as_text(names)
 
 
-_local = threading.local()
+_local = threading.local()  # each thread's own secure source
 
 
 def _forget_streams() -> None:
+    """Drop the secure sources in a forked process, which would repeat the parent's words."""
     _local.__dict__.clear()
 
 
@@ -312,7 +332,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def secure_words() -> SecureWords:
-    """This thread's own secure source."""
+    """Return this thread's own source of secure words."""
     source = getattr(_local, "source", None)
     if source is None:
         source = _local.source = SecureWords()
@@ -324,7 +344,11 @@ Key = bytes | RecordWords | None
 
 
 def source_for(rng: np.random.Generator | int | None, key: Key = None, context: str = "") -> WordSource:
-    """The secure source for None, a simulation for a NumPy Generator or a seed, keyed words of a device or a job."""
+    """Return the source of words for what ``randomize`` was given.
+
+    ``key``: a device's secret, or the words of a job's records. ``rng``: None for secure words, a NumPy Generator or a
+    seed for a simulation. ``context``: what keyed words depend on beside the true code.
+    """
     if isinstance(key, RecordWords):
         return key.about(context)
     if key is not None:
@@ -333,7 +357,7 @@ def source_for(rng: np.random.Generator | int | None, key: Key = None, context: 
 
 
 def noise_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """A generator for simulated noise; that of a seed shares nothing with ``default_rng(seed)``."""
+    """Return a NumPy generator for simulated noise; a seed's shares nothing with ``default_rng(seed)``."""
     if isinstance(rng, np.random.Generator):
         return rng
     if rng is None:

@@ -1,4 +1,4 @@
-"""Rows of laws: sums over runs of them, and the ratios within them, of which the largest is γ."""
+"""Compute γ, the largest ratio within a row of a law, and sums over runs of a law's rows."""
 
 from __future__ import annotations
 
@@ -11,38 +11,39 @@ from sfumato.domain import Codes, Floats
 
 
 def ratio_of(most: int, least: int) -> Fraction | None:
-    """most/least; 1 for a report that never occurs, None where only some values rule it out."""
+    """Return most/least of a row's entries; 1 for a report that never occurs, None (infinite) where only least is 0."""
     if least == 0:
         return None if most else Fraction(1)
     return Fraction(most, least)
 
 
 def largest_of(rows: Sequence[Sequence[int]]) -> Fraction | None:
-    """The largest ratio within a row."""
+    """Return the largest ratio of two entries within a row, over all rows; None: infinite."""
     return largest_or_none([ratio_of(max(row), min(row)) for row in rows])
 
 
 def largest_or_none(ratios: Sequence[Fraction | None]) -> Fraction | None:
+    """Return the largest ratio; None (infinite) if one of them is, 1 if there are none."""
     return None if None in ratios else max((ratio for ratio in ratios if ratio is not None), default=Fraction(1))
 
 
 def largest_ratio(law: Floats) -> float:
-    """γ of a table in floats: max over reports of max/min within the row; rows that never occur do not count."""
+    """Return γ of a table in floats: the largest max/min within a row, without rows of reports that never occur."""
     high, low = law.max(axis=1), law.min(axis=1)
     high, low = high[high > 0], low[high > 0]
     return float(np.inf) if (low <= 0).any() else float((high / low).max())
 
 
 def sum_runs(table: Floats, first: Codes) -> Floats:
-    """Rows summed over runs that begin at ``first``; an empty run is zero."""
-    held = np.append(first[1:], table.shape[0]) > first
-    found = np.zeros((first.size, table.shape[1]))
-    found[held] = np.add.reduceat(table, first[held], axis=0)
-    return found
+    """Return the sums of a table's rows over runs that begin at the rows ``first``; those of an empty run are 0."""
+    filled = np.append(first[1:], table.shape[0]) > first
+    sums = np.zeros((first.size, table.shape[1]))
+    sums[filled] = np.add.reduceat(table, first[filled], axis=0)
+    return sums
 
 
 def running_sums(weights: list[int]) -> list[int]:
-    """The sums of the first 0, 1, 2, … weights."""
+    """Return the sums of the first 0, 1, 2, … weights."""
     sums = [0]
     for weight in weights:
         sums.append(sums[-1] + weight)
@@ -50,15 +51,15 @@ def running_sums(weights: list[int]) -> list[int]:
 
 
 def sliding(values: list[int], width: int, *, largest: bool) -> list[int]:
-    """The largest (or smallest) of every ``width`` neighbours."""
-    queue: list[int] = []
-    head, found = 0, []
-    for place, value in enumerate(values):
+    """Return the largest (or smallest) of every ``width`` neighbouring values."""
+    queue: list[int] = []  # indices whose values may still be the largest, in falling order of value
+    head, extremes = 0, []
+    for index, value in enumerate(values):
         while len(queue) > head and ((values[queue[-1]] <= value) if largest else (values[queue[-1]] >= value)):
             queue.pop()
-        queue.append(place)
-        if queue[head] <= place - width:
+        queue.append(index)
+        if queue[head] <= index - width:
             head += 1
-        if place >= width - 1:
-            found.append(values[queue[head]])
-    return found
+        if index >= width - 1:
+            extremes.append(values[queue[head]])
+    return extremes

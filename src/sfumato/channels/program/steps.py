@@ -1,4 +1,4 @@
-"""The steps of drawing programs: what each does with a code and words, its law, its γ, and its plain data."""
+"""The kinds of steps that drawing programs are made of; each knows its law, its γ and its plain data."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from sfumato.domain.checked import given, given_rows, given_whole, given_wholes
 
 
 class Step(ABC):
-    """One step: from codes 0..inputs−1 to codes 0..outputs−1."""
+    """A step of a drawing program: it turns a code below ``inputs`` into a code below ``outputs``, by random words."""
 
-    name: ClassVar[str]
-    words: ClassVar[int] = 1
-    kinds: ClassVar[dict[str, type[Step]]] = {}
+    name: ClassVar[str]  # in plain data: "step": "…"
+    words: ClassVar[int] = 1  # how many words one code takes
+    kinds: ClassVar[dict[str, type[Step]]] = {}  # every class by its name
     inputs: int
     outputs: int
 
@@ -43,33 +43,33 @@ class Step(ABC):
 
     @abstractmethod
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
-        """The next code, for one code and its words (whole numbers) or for arrays of them."""
+        """Return the next code, for one code and its words (whole numbers) or for arrays of them."""
 
     @abstractmethod
     def law(self, first: Codes | None = None) -> Floats:
-        """P[next code, code]; with ``first`` the rows summed over runs of next codes that begin there."""
+        """Return P[next code, code]; ``first``: sums the rows over runs of next codes that begin at these codes."""
 
     @abstractmethod
     def exact(self) -> list[list[int]]:
-        """Rows of whole numbers proportional to the law, one common factor for all."""
+        """Return the law in whole numbers, times one common factor: one row a next code."""
 
     def gamma(self) -> Fraction | None:
-        """The largest ratio within a row of the law, or just above it; None: infinite."""
+        """Return γ, the largest ratio within a row of the law, or a number just above it; None: infinite."""
         return largest_of(self.exact())
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """The step as plain data."""
+        """Return the step as plain data, as docs/programs.md describes it."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, data: dict[str, Any], inputs: int) -> Step:
-        """The step that ``to_dict`` wrote, for codes 0..inputs−1."""
+        """Read the step that ``to_dict`` wrote, for ``inputs`` codes; other data is an error."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shift(Step):
-    """code + noise − offset, clamped to 0..outputs−1; the noise is a code of the table."""
+    """A step that adds noise: code + noise − offset, clamped to 0..outputs−1; the noise is drawn from a table."""
 
     name = "shift"
     noise: Alias
@@ -85,17 +85,21 @@ class Shift(Step):
 
     @cached_property
     def weights(self) -> list[int]:
-        found = self.noise.weights()
-        last = max(place for place, weight in enumerate(found) if weight)
-        return found[: last + 1]
+        """How many of the 2^64 words draw each noise, up to the largest noise that occurs."""
+        weights = self.noise.weights()
+        last = max(noise for noise, weight in enumerate(weights) if weight)
+        return weights[: last + 1]
 
     @cached_property
     def chances(self) -> Floats:
-        """P(noise) as floats."""
+        """The chance of each noise, as floats."""
         return np.array([float(weight) for weight in self.weights]) / float(WORD)
 
     def law(self, first: Codes | None = None) -> Floats:
-        """P(f ≤ next < g | code) as differences of sums of whole weights; the end codes gather what is beyond."""
+        """Return P[next code, code], or P(f ≤ next < g | code) for runs that begin at f = ``first`` and end before g.
+
+        Sums over runs are differences of running sums of whole weights; the end codes gather what is beyond them.
+        """
         if first is None:
             return self._whole_law()
         weights = np.array([weight % WORD for weight in self.weights], dtype=np.uint64)
@@ -108,14 +112,15 @@ class Shift(Step):
 
     @cached_property
     def _least(self) -> int:
-        """The first noise that occurs."""
-        return next(place for place, weight in enumerate(self.weights) if weight)
+        """The smallest noise that occurs."""
+        return next(noise for noise, weight in enumerate(self.weights) if weight)
 
     def _whole_law(self) -> Floats:
+        """Return P[next code, code]: the chances of the noise, shifted along the codes; end rows gather the others."""
         q, n = self.chances, self.inputs
         lag = np.arange(self.outputs + n - 1) - (n - 1) + self.offset
-        known = (lag >= 0) & (lag < q.size)
-        padded = np.where(known, q[np.clip(lag, 0, q.size - 1)], 0.0)
+        occurs = (lag >= 0) & (lag < q.size)
+        padded = np.where(occurs, q[np.clip(lag, 0, q.size - 1)], 0.0)
         table = np.lib.stride_tricks.sliding_window_view(padded, n)[:, ::-1].copy()
         first, last = self.offset - np.arange(n), self.outputs - 1 + self.offset - np.arange(n)
         below, above = np.cumsum(q), np.cumsum(q[::-1])
@@ -124,7 +129,10 @@ class Shift(Step):
         return table
 
     def _row(self, report: int, running: list[int]) -> list[int]:
-        """Words that lead each code to the report; ``running`` are the sums of the first weights."""
+        """Return for every code how many of 2^64 words turn it into one report.
+
+        ``running``: the sums of the first 0, 1, … weights of the noise.
+        """
         most = len(self.weights)
         low = [0 if report == 0 else report + self.offset - code for code in range(self.inputs)]
         high = [most if report == self.outputs - 1 else report + self.offset - code + 1 for code in range(self.inputs)]
@@ -136,18 +144,21 @@ class Shift(Step):
         return [self._row(report, running) for report in range(self.outputs)]
 
     def gamma(self) -> Fraction | None:
-        """Rows slide along the weights, so that the largest and smallest of a window tell; end rows are sums."""
+        """Return γ from the largest and the smallest weight of every ``inputs`` neighbours: these are the inner rows.
+
+        The two end rows are sums of weights.
+        """
         running = running_sums(self.weights)
         ends = [self._row(report, running) for report in {0, self.outputs - 1}]
-        found = [largest_of(ends)]
+        ratios = [largest_of(ends)]
         padded = [0] * (self.inputs - 1) + self.weights + [0] * (self.inputs - 1)
         start, stop = self.offset + 1, self.offset + self.outputs - 1 + self.inputs - 1
         inner = padded[max(start, 0) : max(stop, 0)] + [0] * max(stop - max(start, len(padded)), 0)
         if self.outputs > 2:
             high = sliding(inner, self.inputs, largest=True)
             low = sliding(inner, self.inputs, largest=False)
-            found += [ratio_of(most, least) for most, least in set(zip(high, low, strict=True))]
-        return largest_or_none(found)
+            ratios += [ratio_of(most, least) for most, least in set(zip(high, low, strict=True))]
+        return largest_or_none(ratios)
 
     def to_dict(self) -> dict[str, Any]:
         return {"step": self.name, "noise": self.noise.to_list(), "offset": self.offset, "outputs": self.outputs}
@@ -161,13 +172,13 @@ class Shift(Step):
 
 @dataclass(frozen=True, eq=False)
 class Window(Step):
-    """One of the ``window`` codes from the code on, with chance inside/2^63; else one of the ``others`` other codes."""
+    """A step that draws one of the ``window`` codes from the code on, with chance inside/2^63, else any other code."""
 
     name = "window"
     words = 2
     inside: int
     window: int
-    others: int
+    others: int  # how many codes lie outside the window
 
     @property
     def inputs(self) -> int:  # type: ignore[override]
@@ -179,14 +190,15 @@ class Window(Step):
 
     @classmethod
     def of_gamma(cls, gamma: float, window: int, others: int) -> Window:
-        """The likeliest window whose γ, in whole numbers, is at most the one wanted."""
-        wanted = Fraction(gamma)
-        dear, cheap = -(-WORD // window), WORD // others
-        return cls(int(wanted * HALF * cheap / (dear + wanted * cheap)), window, others)
+        """Build the step with the likeliest window whose γ, in whole numbers, is at most ``gamma``."""
+        bound = Fraction(gamma)
+        most_words_inside, fewest_words_outside = -(-WORD // window), WORD // others
+        share = bound * fewest_words_outside / (most_words_inside + bound * fewest_words_outside)
+        return cls(int(HALF * share), window, others)
 
     @property
     def chance(self) -> float:
-        """The probability of the window."""
+        """The chance that the next code lies in the window that begins at the code."""
         return self.inside / HALF
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
@@ -197,7 +209,10 @@ class Window(Step):
         return choose(hit, code + near, far + self.window * (far >= code))
 
     def law(self, first: Codes | None = None) -> Floats:
-        """q·(codes of the cell) + (γ − 1)·q·(codes of the cell inside the window)."""
+        """Return P[next code, code], or sums over runs of next codes that begin at ``first``.
+
+            P = q·(codes of the run) + (γ − 1)·q·(codes of the run inside the window)
+        """
         starts = np.arange(self.outputs + 1) if first is None else np.append(first, self.outputs)
         near = np.diff(np.clip(starts[:, None] - np.arange(self.inputs), 0, self.window), axis=0)
         far = np.diff(starts)[:, None] - near
@@ -205,26 +220,30 @@ class Window(Step):
         return np.asarray(near * (self.chance / self.window) + far * outside)
 
     def exact(self) -> list[list[int]]:
-        near = [self.inside * words_below(place, self.window) for place in range(self.window)]
-        far = [(HALF - self.inside) * words_below(place, self.others) for place in range(self.others)]
+        near = [self.inside * words_below(number, self.window) for number in range(self.window)]
+        far = [(HALF - self.inside) * words_below(number, self.others) for number in range(self.others)]
         codes = range(self.inputs)
         return [[self._weight(report, code, near, far) for code in codes] for report in range(self.outputs)]
 
     def _weight(self, report: int, code: int, near: list[int], far: list[int]) -> int:
+        """Return the chance of a report for one code, in whole numbers.
+
+        ``near`` and ``far``: these numbers for every code inside and outside the window.
+        """
         if code <= report < code + self.window:
             return near[report - code]
         return far[report if report < code else report - self.window]
 
     def gamma(self) -> Fraction | None:
-        """From the largest and the smallest weight inside and outside the window, whichever is likelier."""
+        """Return γ from the (smallest, largest) weight inside the window (near) and outside it (far)."""
         if not self.others:
             return Fraction(1)
         sides = (self.inside, self.window), (HALF - self.inside, self.others)
-        near, far = ((share * (WORD // places), share * -(-WORD // places)) for share, places in sides)
+        near, far = ((share * (WORD // count), share * -(-WORD // count)) for share, count in sides)
         if self.window > 1 or self.inputs == 1:
             return ratio_of(max(near[1], far[1]), min(near[0], far[0]))
-        found = [ratio_of(near[1], far[0]), ratio_of(far[1], near[0])]
-        return largest_or_none([*found, ratio_of(far[1], far[0])] if self.inputs > 2 else found)
+        ratios = [ratio_of(near[1], far[0]), ratio_of(far[1], near[0])]
+        return largest_or_none([*ratios, ratio_of(far[1], far[0])] if self.inputs > 2 else ratios)
 
     def to_dict(self) -> dict[str, Any]:
         sizes = {"window": self.window, "others": self.others}
@@ -240,7 +259,7 @@ class Window(Step):
 
 @dataclass(frozen=True, eq=False)
 class Draw(Step):
-    """A draw from the code's own table; all tables have as many entries."""
+    """A step that draws the next code from a table of the code's own; all tables have as many entries."""
 
     name = "table"
     tables: Alias
@@ -249,10 +268,10 @@ class Draw(Step):
 
     @classmethod
     def of(cls, weights: Sequence[Sequence[int]]) -> Draw:
-        """``weights[code]`` sums to 2^64 over the next codes."""
-        made = [Alias.of(column) for column in weights]
-        entries = np.concatenate([alias.entries for alias in made])
-        return cls(Alias(entries, made[0].bits), len(weights), len(weights[0]))
+        """Build the step from ``weights[code][next code]``, whole numbers that sum to 2^64 for each code."""
+        tables = [Alias.of(column) for column in weights]
+        entries = np.concatenate([alias.entries for alias in tables])
+        return cls(Alias(entries, tables[0].bits), len(weights), len(weights[0]))
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
         if isinstance(code, int):
@@ -285,7 +304,7 @@ class Draw(Step):
 
 @dataclass(frozen=True, eq=False)
 class Map(Step):
-    """codes[code]: always the same."""
+    """A step without chance: the next code is codes[code]."""
 
     name = "map"
     words = 0
@@ -324,7 +343,10 @@ class Map(Step):
 
 @dataclass(frozen=True, eq=False)
 class Spread(Step):
-    """Any code of the run that holds the code: runs begin at ``starts``, the last one ends before ``outputs``."""
+    """A step that draws any code of the run of neighbours that holds the code, each with the same chance.
+
+    Runs begin at ``starts``; the last one ends before ``outputs``.
+    """
 
     name = "spread"
     starts: Codes
@@ -336,11 +358,12 @@ class Spread(Step):
 
     @cached_property
     def sizes(self) -> Codes:
+        """How many codes each run has."""
         return np.diff(self.starts, append=self.outputs)
 
     @cached_property
     def runs(self) -> tuple[Codes, Codes]:
-        """(first code, size) of the run that holds each code."""
+        """For every code the first code of the run that holds it, and the run's size: two arrays."""
         return np.repeat(self.starts, self.sizes), np.repeat(self.sizes, self.sizes)
 
     @cached_property
@@ -357,7 +380,10 @@ class Spread(Step):
         return np.repeat(self.law_of_runs(first), self.sizes, axis=1)
 
     def law_of_runs(self, first: Codes | None = None) -> Floats:
-        """The law of any code of each run; cells cut through runs in proportion to the codes on each side."""
+        """Return P[next code, run]: all codes of a run have the same law, each code of it with the same chance.
+
+        ``first``: sums the rows over runs of next codes that begin at these codes.
+        """
         bounds = np.arange(self.outputs + 1) if first is None else np.append(first, self.outputs)
         bounds[0] = 0
         shared = np.minimum(bounds[1:, None], self.starts + self.sizes) - np.maximum(bounds[:-1, None], self.starts)
