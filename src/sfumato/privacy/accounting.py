@@ -64,7 +64,7 @@ class Account:
 
     @cached_property
     def total(self) -> CombinedGuarantee:
-        """The guarantee of all reports of all ``times`` rounds."""
+        """The guarantee of all reports of one person together, over all ``times`` rounds."""
         return self.once if self.times == 1 else self.once.repeated(self.times)
 
     @property

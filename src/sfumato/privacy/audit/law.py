@@ -233,13 +233,13 @@ def residue_events(tally: ReportTally) -> Events:
 
 
 def _run_name(probe: ChannelProbe, first: int, last: int) -> str:
-    """Name the reports from one code to another one by their values."""
+    """Write the reports from one code to another as words: "the report 3", "reports from 3 to 7"."""
     low, high = (shown(value) for value in probe.channel.outputs.decode(np.array([first, last])))
     return f"the report {low}" if first == last else f"reports from {low} to {high}"
 
 
 def _group_name(probe: ChannelProbe, columns: Codes) -> str:
-    """Name a group of tested true codes by its first and last value."""
+    """Write a group of tested true codes as words: "the true value 3", "true values from 3 to 7"."""
     low, high = (shown(value) for value in probe.answers[columns[[0, -1]]])
     return f"the true value {low}" if columns.size == 1 else f"true values from {low} to {high}"
 
