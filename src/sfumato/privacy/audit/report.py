@@ -121,7 +121,7 @@ class Audit:
         return [f"This run finds, 99 times in 100, {listed(phrases)}, and nothing much smaller; {longer}."]
 
     def headline(self) -> str:
-        """Write the result in one sentence: whether the audit passed, or how many checks failed or targets were missed."""
+        """Write the result in one sentence: whether the audit passed, or how many checks and targets it failed."""
         missed = [verdict for verdict in self.verdicts if not verdict.met]
         if self.broken:
             ways = counted(len(self.broken), "way")
