@@ -10,7 +10,7 @@ import sfumato as sf
 from sfumato.demo import credit
 from sfumato.findings import estimates
 from sfumato.findings.fakes import FAKES, table_and_inverse
-from sfumato.findings.means import straight
+from sfumato.findings.means import linear_estimator
 from sfumato.reconstruction.misfit import FALSE_ALARM
 
 PEOPLE = 20_000
@@ -33,7 +33,7 @@ def worst(channel: Any, counts: sf.Counts, each: dict[str, Any]) -> tuple[int, A
     now = values(each)
     if each["mean"]:
         ends = [float(channel.domain.low), float(channel.domain.high)]
-        return int(np.abs(straight(channel) - now[0]).argmax()), max(ends, key=lambda end: abs(end - now[0]))
+        return int(np.abs(linear_estimator(channel) - now[0]).argmax()), max(ends, key=lambda end: abs(end - now[0]))
     undo = table_and_inverse(counts)[1]
     return int(np.abs(undo - now[:, None]).max(axis=0).argmax()), each["rows"][int(now.argmin())]["category"]
 

@@ -354,7 +354,7 @@ def test_python_reads_what_the_page_saved_and_makes_the_same_report(person: Resp
     again = device.answer(town(), ANSWERS, collector=person.address, levels={"age": "open"})
     for name in ("age", "age.level", "income", "fare", "district", "bus"):
         assert again[name] == report[name]
-    assert len(ledger.told) == len(ANSWERS)
+    assert len(ledger.entries) == len(ANSWERS)
 
 
 WRONG = {

@@ -95,7 +95,7 @@ def test_python_draws_the_same_questions_and_makes_and_remembers_the_same(person
     assert device.asks(PLAN, collector=person.address) == tuple(asked)
     assert device.reply(PLAN, ANSWERS, collector=person.address).report == report
     told = sf.Ledger.loads(json.dumps(saved["ledger"]))
-    assert [each.attribute for each in told.told] == asked == [each.attribute for each in device.ledger.told]
+    assert [each.attribute for each in told.entries] == asked == [each.attribute for each in device.ledger.entries]
     assert told.total().gamma == device.ledger.total().gamma
     assert f"your blurred or clear answers to {asked[0]}, {asked[1]}, district and bus" in str(told.total())
 

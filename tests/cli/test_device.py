@@ -98,8 +98,8 @@ def test_questions_are_asked_until_they_are_answered_and_nothing_but_the_report_
     assert json.loads(report)["district.level"] == "open"
     assert f"accepted as report {next(iter(collector.store))}" in answer.out
     assert "What will be sent" in answer.out and "multiply the odds of anything" in answer.out
-    assert {each.attribute for each in ledger(town).told} == {"age", "district", "kids"}
-    assert ledger(town).told[0].collector == collector.submit.removesuffix("/submit")
+    assert {each.attribute for each in ledger(town).entries} == {"age", "district", "kids"}
+    assert ledger(town).entries[0].collector == collector.submit.removesuffix("/submit")
 
 
 @pytest.mark.parametrize(("language", "words"), [("de", "Eine ganze Zahl von 20 bis 80."), ("fr", "Un nombre entier")])
@@ -121,13 +121,13 @@ def test_an_empty_line_is_no_answer_where_that_is_permitted(typing, town):
 def test_whoever_says_no_tells_nothing(typing, town, collector):
     answer = typing(f"device answer town.toml --answers me.json --submit {collector.submit} -o r.json", "no")
     assert answer.code == 1 and "nothing was remembered or sent" in answer.err
-    assert not (town / "r.json").exists() and collector.requests == [] and ledger(town).told == ()
+    assert not (town / "r.json").exists() and collector.requests == [] and ledger(town).entries == ()
 
 
 def test_the_end_of_the_input_is_an_interruption(typing, town, collector):
     answer = typing(f"device answer town.toml --submit {collector.submit}", "47", "1")
     assert answer.code == 130 and answer.err.endswith("sfumato: interrupted; nothing half-written is left behind\n")
-    assert collector.requests == [] and ledger(town).told == ()
+    assert collector.requests == [] and ledger(town).entries == ()
 
 
 def test_the_same_answers_are_the_same_report_and_sent_once(sfumato, town, collector):
@@ -142,7 +142,7 @@ def test_a_changed_answer_is_refused_beyond_the_limit_and_nothing_is_sent(sfumat
     assert sfumato(line.format("me.json")).code == 0
     town.write("other.json", json.dumps({**HOUSE, "age": 48}))
     assert "already holds as many reports of age as you permit" in refused(line.format("other.json"))
-    assert len(collector.requests) == 1 and len(ledger(town).told) == 3
+    assert len(collector.requests) == 1 and len(ledger(town).entries) == 3
 
 
 def test_no_true_value_is_in_any_request(sfumato, town, collector):
@@ -247,7 +247,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(refused, town, line, words
     (town / "home").mkdir()
     told = refused(line)
     assert words in told and "93" not in told
-    assert ledger(town).told == ()
+    assert ledger(town).entries == ()
 
 
 def test_a_damaged_home_is_a_sentence_and_left_as_it_is(sfumato, refused, town):
@@ -307,7 +307,7 @@ def test_a_report_is_withdrawn_by_its_id(sfumato, town, collector):
     (id,) = collector.store
     answer = sfumato(f"device ledger --withdraw {id}")
     assert answer.code == 0 and "1 report withdrawn" in answer.out and collector.store == {}
-    assert len(ledger(town).told) == 3  # what was told stays told
+    assert len(ledger(town).entries) == 3  # what was told stays told
 
 
 def test_secret_and_ledger_move_to_another_device_and_give_the_same_report(sfumato, typing, town, collector):
@@ -331,7 +331,7 @@ def test_restoring_over_a_device_that_has_told_something_is_asked_and_forgets_no
     assert answer.code == 2 and Home(town / "one").secret == secret
     assert sfumato("device ledger --restore two.json --home one --yes").code == 0
     assert Home(town / "one").secret == Home(town / "two").secret != secret
-    assert {each.collector for each in Home(town / "one").ledger.told} == {"t", "u"}
+    assert {each.collector for each in Home(town / "one").ledger.entries} == {"t", "u"}
 
 
 @pytest.mark.parametrize(
@@ -414,7 +414,7 @@ def test_ctrl_c_at_a_question_ends_with_one_line(town, collector):
     code, said = terminal(f"device answer town.toml --submit {collector.submit}", town.path, "47", interrupt=True)
     assert code == 130
     assert said.rstrip().splitlines()[-1].endswith("sfumato: interrupted; nothing half-written is left behind")
-    assert collector.requests == [] and ledger(town).told == ()
+    assert collector.requests == [] and ledger(town).entries == ()
 
 
 def test_a_killed_answer_is_given_again_as_the_same_report(town, collector):
@@ -429,4 +429,4 @@ def test_a_killed_answer_is_given_again_as_the_same_report(town, collector):
         process.wait()
     done = subprocess.run([sys.executable, "-m", "sfumato.cli", *line.split()], cwd=town.path, capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert len(collector.store) == 1 and len(ledger(town).told) == 3
+    assert len(collector.store) == 1 and len(ledger(town).entries) == 3

@@ -46,7 +46,7 @@ def test_a_renamed_plan_gets_the_remembered_report(mine: sf.Device) -> None:
     first = ask(mine, plan_of("first", colour=RESPONSE, age=AGE), colour="red", age=47.3)
     for name in ("second", "third"):
         assert ask(mine, plan_of(name, colour=RESPONSE, age=AGE), colour="red", age=47.3) == first
-    assert len(mine.ledger.told) == 2 and {each.survey for each in mine.ledger.told} == {"first"}
+    assert len(mine.ledger.entries) == 2 and {each.survey for each in mine.ledger.entries} == {"first"}
 
 
 def test_the_number_of_a_set_is_sent_again_by_its_own_channel_alone(mine: sf.Device) -> None:
@@ -54,10 +54,10 @@ def test_the_number_of_a_set_is_sent_again_by_its_own_channel_alone(mine: sf.Dev
     words = {"categories": list(range(200)), "channel": "subset-response", "gamma": 19}
     plain = {**words, "channel": "randomized-response"}
     first = ask(mine, plan_of("first", word=words), word=7)
-    assert type(first["word"]) is int and mine.ledger.told[0].report == {"seed": first["word"]}
+    assert type(first["word"]) is int and mine.ledger.entries[0].report == {"seed": first["word"]}
     assert ask(mine, plan_of("second", word={**words, "gamma": 19.0}), word=7) == first
     reloaded = device(Ledger.loads(mine.ledger.dumps()))
-    assert ask(reloaded, plan_of("third", word=words), word=7) == first and len(reloaded.ledger.told) == 1
+    assert ask(reloaded, plan_of("third", word=words), word=7) == first and len(reloaded.ledger.entries) == 1
     for other in ({**words, "gamma": 3}, plain):
         with pytest.raises(LimitError):
             ask(mine, plan_of("fourth", word=other), word=7)
@@ -70,7 +70,7 @@ def test_respelt_and_relevelled_plans_get_the_remembered_report(mine: sf.Device)
         again = ask(mine, other, colour="red", age=47.3)
         assert again["colour"] == first["colour"]
         assert abs(again["age"] - first["age"]) <= 0.25  # at the nearest place of the other grid
-    assert mine.total("town").gamma == Fraction(mine.ledger.told[0].gamma) * Fraction(mine.ledger.told[1].gamma)
+    assert mine.total("town").gamma == Fraction(mine.ledger.entries[0].gamma) * Fraction(mine.ledger.entries[1].gamma)
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,19 @@ def test_what_the_remembered_report_cannot_answer_is_a_further_report_and_refuse
     mine: sf.Device, respelt: dict[str, dict[str, Any]]
 ) -> None:
     ask(mine, plan_of(colour=RESPONSE), colour="red")
-    before = mine.ledger.told
+    before = mine.ledger.entries
     with pytest.raises(LimitError, match="town already holds as many reports of"):
         mine.answer(plan_of(**respelt), {next(iter(respelt)): "red"}, collector="town")
-    assert mine.ledger.told == before
+    assert mine.ledger.entries == before
 
 
 def test_one_plan_cannot_ask_the_same_thing_twice_under_other_spellings(mine: sf.Device) -> None:
     twins = {"age": AGE, "Age": AGE, "AGE": {**AGE, "gamma": 5}}
     told = mine.answer(plan_of(**twins), dict.fromkeys(twins, 33), collector="town")
-    assert len(mine.ledger.told) == 1 and abs(told["age"] - told["AGE"]) < 1
+    assert len(mine.ledger.entries) == 1 and abs(told["age"] - told["AGE"]) < 1
     with pytest.raises(LimitError):
         mine.answer(plan_of(b=AGE, B={**AGE, "low": 19}), {"b": 33, "B": 33}, collector="town")
-    assert len(mine.ledger.told) == 1
+    assert len(mine.ledger.entries) == 1
 
 
 def test_a_changed_answer_is_a_further_report_that_counts_and_can_be_permitted(mine: sf.Device) -> None:
@@ -111,9 +111,9 @@ def test_a_changed_answer_is_a_further_report_that_counts_and_can_be_permitted(m
         ask(mine, plan, colour="blue")
     mine.ledger.set_limit(reports=2)
     ask(mine, plan, colour="blue")
-    assert mine.total("town").gamma == Fraction(mine.ledger.told[0].gamma) ** 2
+    assert mine.total("town").gamma == Fraction(mine.ledger.entries[0].gamma) ** 2
     assert "Your answer to colour has changed" in str(mine.total("town")) and mine.total().changed == ["colour"]
-    assert ask(mine, plan, colour="red") == first and len(mine.ledger.told) == 2
+    assert ask(mine, plan, colour="red") == first and len(mine.ledger.entries) == 2
     with pytest.raises(LimitError, match=r"as you permit \(2\)"):
         ask(mine, plan, colour="green")
 
@@ -124,7 +124,7 @@ def test_beyond_the_limit_on_gamma_nothing_of_a_plan_is_answered(mine: sf.Device
     ask(mine, plan_of(colour=RESPONSE), colour="red")
     with pytest.raises(LimitError, match=r"with age, town could multiply the odds about you by up to 361"):
         ask(mine, plan_of(colour=RESPONSE, age=AGE), colour="red", age=30)
-    assert len(mine.ledger.told) == 1
+    assert len(mine.ledger.entries) == 1
     ask(mine, plan_of(colour=RESPONSE), "city", colour="red")
     loud = {"low": 0, "high": 1, "channel": "gaussian", "privacy": 1.0}
     with pytest.raises(LimitError, match="without any bound"):
@@ -155,7 +155,7 @@ def test_a_longitudinal_answer_is_remembered_once_and_blurred_at_every_round(min
     habit = {"categories": COLOURS, "channel": "longitudinal",
              "permanent": {"channel": "randomized-response", "gamma": 19}, "instantaneous": SHY}  # fmt: skip
     seen = {ask(mine, plan_of(f"round {i}", colour=habit), colour="red")["colour"] for i in range(60)}
-    (told,) = mine.ledger.told
+    (told,) = mine.ledger.entries
     permanent = sf.RandomizedResponse(sf.Categories(COLOURS), gamma=19)
     assert seen == set(COLOURS) and Fraction(told.gamma) == permanent.exact_gamma
     assert ask(mine, plan_of(colour=RESPONSE), colour="red")["colour"] == told.report
@@ -167,7 +167,7 @@ def test_levels_travel_with_the_report_they_were_drawn_at(mine: sf.Device) -> No
     first = mine.answer(plan, {"colour": "red"}, collector="town", levels={"colour": "shy"})
     assert first["colour.level"] == "shy"
     assert mine.answer(plan, {"colour": "red", "colour.level": "open"}, collector="town") == first
-    assert Fraction(mine.ledger.told[0].gamma) <= 3
+    assert Fraction(mine.ledger.entries[0].gamma) <= 3
 
 
 def test_missing_answers_tell_nothing_but_that_they_are_missing(mine: sf.Device) -> None:
@@ -198,7 +198,7 @@ def basket_plan(name: str = "survey", items: int = 70, rho: float = 0.5) -> sf.P
 
 def test_baskets_are_told_once(mine: sf.Device) -> None:
     first, again = (ask(mine, basket_plan(name), food=[1, 20, 69])["food"] for name in "ab")
-    assert np.array_equal(first.words, again.words) and first.sizes.tolist() == [3] and len(mine.ledger.told) == 1
+    assert np.array_equal(first.words, again.words) and first.sizes.tolist() == [3] and len(mine.ledger.entries) == 1
     reread = device(Ledger.loads(mine.ledger.dumps()))
     assert np.array_equal(ask(reread, basket_plan("c"), food=[69, 20, 1])["food"].words, first.words)
 
@@ -206,7 +206,7 @@ def test_baskets_are_told_once(mine: sf.Device) -> None:
 def test_a_basket_is_remembered_and_sent_as_its_seed_and_read_as_the_bitmap_it_stands_for(mine: sf.Device) -> None:
     plan = basket_plan()
     bitmap = ask(mine, plan, food=[1, 20, 69])["food"]
-    (told,) = mine.ledger.told
+    (told,) = mine.ledger.entries
     assert set(told.report) == {"size", "seed"} and len(told.report["seed"]) < 70 / 4
     assert mine.reply(plan, {"food": [1, 20, 69]}, collector="town").report == {"food": told.report}
     channel = plan.attributes["food"].channel
@@ -217,7 +217,7 @@ def test_a_basket_is_remembered_and_sent_as_its_seed_and_read_as_the_bitmap_it_s
 def test_a_ledger_that_remembers_a_bitmap_still_answers_with_it() -> None:
     plan, bitmap = basket_plan(), "0700000000000000" * 2
     ask(first := device(), plan, food=[1, 20, 69])
-    old = Ledger([replace(told, report={"size": 3, "bitmap": bitmap}) for told in first.ledger.told])
+    old = Ledger([replace(told, report={"size": 3, "bitmap": bitmap}) for told in first.ledger.entries])
     for asked in (plan, basket_plan(rho=0.25)):
         assert device(old).reply(asked, {"food": [1, 20, 69]}, collector="town").report["food"]["bitmap"] == bitmap
     assert ask(device(old), plan, food=[1, 20, 69])["food"].to_lists() == [[0, 1, 2, 64, 65, 66]]
@@ -247,7 +247,7 @@ def test_what_is_blurred_afresh_is_a_new_report_every_time(mine: sf.Device) -> N
     habit = {"categories": COLOURS, "channel": "longitudinal",
              "permanent": {"channel": "randomized-response", "gamma": 19}, "instantaneous": SHY}  # fmt: skip
     ids = {mine.reply(plan_of(colour=habit), {"colour": "red"}, collector="town").id for _ in range(20)}
-    assert len(ids) == len(mine.ledger.receipts) == 20 and len(mine.ledger.told) == 1
+    assert len(ids) == len(mine.ledger.receipts) == 20 and len(mine.ledger.entries) == 1
     gaps = {mine.reply(plan_of(colour=habit), {"colour": None}, collector="city").id for _ in range(3)}
     assert len(gaps) == 1
 
@@ -270,4 +270,4 @@ def test_what_cannot_be_answered_says_why(mine: sf.Device) -> None:
         ask(mine, plan_of(age=AGE))
     with pytest.raises(ValueError, match=r"token_bytes\(32\)"):
         sf.Device(b"short", Ledger())
-    assert mine.ledger.told == ()
+    assert mine.ledger.entries == ()

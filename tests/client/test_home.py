@@ -21,7 +21,7 @@ PLAN = sf.Plan.from_dict({"name": "town", "attributes": {"smokes": SMOKES}})
 
 def test_nothing_is_written_before_it_is_needed(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    assert home.ledger.told == () and not home.has_outbox and not home.folder.exists()
+    assert home.ledger.entries == () and not home.has_outbox and not home.folder.exists()
     assert len(home.secret) == 32 and stat.S_IMODE((home.folder / "secret").stat().st_mode) == 0o600
 
 
@@ -51,10 +51,10 @@ def test_a_saved_device_gives_the_same_report_elsewhere(tmp_path: Path) -> None:
     one.export(tmp_path / "saved.json")
     assert stat.S_IMODE((tmp_path / "saved.json").stat().st_mode) == 0o600
     secret, ledger = read_saved(tmp_path / "saved.json")
-    assert secret == one.secret and ledger.told == one.ledger.told
+    assert secret == one.secret and ledger.entries == one.ledger.entries
     two.restore(tmp_path / "saved.json")
     two.restore(tmp_path / "saved.json")
-    assert two.device.reply(PLAN, {"smokes": "yes"}, collector="t") == told and len(two.ledger.told) == 1
+    assert two.device.reply(PLAN, {"smokes": "yes"}, collector="t") == told and len(two.ledger.entries) == 1
 
 
 def test_what_either_device_has_told_stays_told(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_what_either_device_has_told_stays_told(tmp_path: Path) -> None:
     two.ledger.set_limit(gamma=19, reports=3)
     two.export(tmp_path / "saved.json")
     one.restore(tmp_path / "saved.json")
-    assert one.secret == two.secret and {each.collector for each in one.ledger.told} == {"t", "u"}
+    assert one.secret == two.secret and {each.collector for each in one.ledger.entries} == {"t", "u"}
     assert one.ledger.limit == two.ledger.limit and len(one.ledger.receipts) == 2
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.client import Ledger, LedgerError, Limit, Told
+from sfumato.client import Ledger, LedgerEntry, LedgerError, Limit
 from sfumato.guarantee.amplification import gamma_text
 
 PLAN = sf.Plan.from_dict(
@@ -41,8 +41,8 @@ def test_a_file_is_its_owners_only_and_holds_plain_json(tmp_path: Path) -> None:
     data = json.loads(place.read_text(encoding="utf-8"))
     assert data["ledger"] == 1 and data["told"][1]["attribute"] == "höhe" and data["told"][1]["gamma"] is None
     again = Ledger.open(place)
-    assert again.told == ledger.told and again.limit == ledger.limit == Limit()
-    assert Ledger.loads(again.dumps()).told == again.told
+    assert again.entries == ledger.entries and again.limit == ledger.limit == Limit()
+    assert Ledger.loads(again.dumps()).entries == again.entries
 
 
 def test_the_true_value_is_not_in_the_file(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_report_leaves_only_after_it_is_saved(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "gone" / "ledger.json")
     with pytest.raises(OSError):
         sf.Device(b"k" * 16, ledger).answer(PLAN, ANSWERS, collector="c")
-    assert ledger.told == ()
+    assert ledger.entries == ()
 
 
 def test_a_ledger_that_another_program_wrote_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_ledger_that_another_program_wrote_meanwhile_is_not_overwritten(tmp_pa
     answered(place)
     with pytest.raises(LedgerError, match="changed since it was read"):
         sf.Device(b"k" * 16, stale).answer(PLAN, ANSWERS, collector="other")
-    assert stale.told == () and len(Ledger.open(place).told) == 2
+    assert stale.entries == () and len(Ledger.open(place).entries) == 2
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_any_damage_is_an_error_or_changes_nothing_silently(tmp_path: Path) -> N
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         place.write_bytes(damaged[: rng.randrange(len(damaged))] if rng.random() < 0.3 else damaged)
         with contextlib.suppress(LedgerError):
-            assert len(Ledger.open(place).told) == 2
+            assert len(Ledger.open(place).entries) == 2
 
 
 def test_receipts_are_kept_beside_what_was_told_and_a_ledger_without_any_reads(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_receipts_are_kept_beside_what_was_told_and_a_ledger_without_any_reads(t
     reply = sf.Device(b"k" * 16, ledger).reply(PLAN, ANSWERS, collector="town.example")
     again = Ledger.open(tmp_path / "ledger.json")
     (receipt,) = again.receipts
-    assert receipt.id == reply.id and receipt.plan == PLAN.identity and again.told == ledger.told
+    assert receipt.id == reply.id and receipt.plan == PLAN.identity and again.entries == ledger.entries
     assert set(json.loads(again.dumps())["receipts"][0]) == set(RECEIPT)
 
 
@@ -135,8 +135,8 @@ def test_a_long_gamma_is_written_short_and_never_below_what_it_is() -> None:
 
 
 def test_totals_are_exact_per_collector_and_attribute() -> None:
-    def told(collector: str, attribute: str, gamma: str | None) -> Told:
-        return Told(collector, "s", attribute, {"low": 0, "high": 1}, "m", None, "mark", 1, gamma, "2026-05-12")
+    def told(collector: str, attribute: str, gamma: str | None) -> LedgerEntry:
+        return LedgerEntry(collector, "s", attribute, {"low": 0, "high": 1}, "m", None, "mark", 1, gamma, "2026-05-12")
 
     ledger = Ledger([told("a", "x", "19"), told("a", "y", "3/2"), told("b", "X ", "5"), told("b", "z", None)])
     assert ledger.total("a").gamma == Fraction(57, 2) and ledger.total(attribute="x").gamma == 95
@@ -150,15 +150,16 @@ def test_totals_are_exact_per_collector_and_attribute() -> None:
 
 
 def test_a_total_beyond_all_floats_is_still_said() -> None:
-    one = Told("a", "s", "x", {"low": 0, "high": 1}, "m", None, "mark", 1, "19", "2026-05-12")
+    one = LedgerEntry("a", "s", "x", {"low": 0, "high": 1}, "m", None, "mark", 1, "19", "2026-05-12")
     said = str(Ledger([one] * 300).total("a"))
     assert "by at most 4.228e+383: a suspicion of 5 % grows to 100 % at worst" in said
 
 
 def test_names_are_listed_in_the_ledgers_language() -> None:
     named = {"survey": "s", "domain": {"low": 0, "high": 1}, "mechanism": "m", "level": None, "mark": "", "report": 1}
-    told = [Told(**named, collector=c, attribute=a, gamma="3", day="2026-05-12") for c, a in (("a", "x"), ("b", "y"))]
-    said = {language: str(Ledger(told, language=language).total()) for language in ("de", "fr")}
+    named |= {"gamma": "3", "day": "2026-05-12"}
+    entries = [LedgerEntry(**named, collector=c, attribute=a) for c, a in (("a", "x"), ("b", "y"))]
+    said = {language: str(Ledger(entries, language=language).total()) for language in ("de", "fr")}
     assert "a und b" in said["de"] and "x et y" in said["fr"]
 
 

@@ -16,7 +16,7 @@ from sfumato.channels.program import Program, largest_ratio
 from sfumato.channels.program.random_words import KeyedWords, RecordWords, SimulatedWords, secure_words
 from sfumato.domain import MISSING, Items
 from sfumato.plan import program_schema
-from sfumato.privacy.audit.channel import draw_tally, given_tally
+from sfumato.privacy.audit.channel import draw_tally, tally_given_reports
 from sfumato.privacy.audit.law import check_law
 from sfumato.privacy.audit.probe import ChannelProbe, Effort
 from tests.laws.chance_channels import random_values
@@ -198,7 +198,7 @@ def the_audit_agrees_with_the_law(channel: Channel) -> None:
     probe = ChannelProbe(channel, AUDITED)
     drawn = draw_tally(probe, partial(channel.randomize, rng=rng), Effort(AUDITED))
     between = {value: channel.randomize([value] * SAMPLES, rng) for value in random_values(rng, channel, 3).tolist()}
-    for tally in (drawn, given_tally(channel, between)):
+    for tally in (drawn, tally_given_reports(channel, between)):
         found = check_law(tally, channel.kind, FALSE_ALARM)
         assert found.passed, found.text
 

@@ -247,7 +247,7 @@ def test_the_choice_is_the_persons_own_and_stays() -> None:
         reply = device.reply(plan, {name: answers[name] for name in names}, collector="town")
         assert {name for name, report in reply.report.items() if report is not None} == set(names)
         assert reply == device.reply(plan, answers, collector="town")
-        assert device.total("town").gamma <= 19 and len(device.ledger.told) == 2
+        assert device.total("town").gamma <= 19 and len(device.ledger.entries) == 2
         asked.add(names)
         keyed = plan.randomize(answers, key=bytes([person]) * 16)
         assert sum(report is not None for report in keyed.values()) == 2

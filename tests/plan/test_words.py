@@ -73,7 +73,8 @@ def test_words_of_one_length_are_one_question_that_nobody_draws() -> None:
 def test_a_device_tells_one_length_once_and_its_ledger_counts_gamma() -> None:
     device = sf.Device(b"sixteen bytes or more", sf.Ledger())
     first, again = (device.reply(PLAN, SLANG.answers("slang", "yeet"), collector="town") for _ in range(2))
-    assert first == again and len(device.ledger.told) == 1 and device.total("town").gamma == SLANG.buckets.exact_gamma
+    assert first == again and len(device.ledger.entries) == 1
+    assert device.total("town").gamma == SLANG.buckets.exact_gamma
     (name,) = (name for name, report in first.report.items() if report is not None)
     assert name in device.asks(PLAN, collector="town")
     with pytest.raises(ValueError, match="as many reports"):

@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.guarantee.statement import read_prior, smallest_sets
 from sfumato.privacy import BeliefTarget, WidthTarget
 from sfumato.privacy.population import posterior
-from sfumato.privacy.targets import Asked, judge_target
+from sfumato.privacy.targets import Exposure, judge_target
 
 UNIT = sf.Interval(0, 1)
 
@@ -52,7 +52,7 @@ def test_the_proposed_channel_meets_its_target_when_audited(seed: int) -> None:
 def meets(channel: sf.Channel, goal: object, prior: np.ndarray) -> bool:
     """As an audit judges it."""
     stated, belief = {"answer": channel.guarantee()}, {"answer": read_prior(channel, prior)}
-    return judge_target(goal, stated, Asked({"answer": channel}, belief)).met
+    return judge_target(goal, stated, Exposure({"answer": channel}, belief)).met
 
 
 def test_a_proposed_width_holds_for_simulated_people() -> None:
@@ -68,7 +68,7 @@ def test_a_proposed_width_holds_for_simulated_people() -> None:
 def test_advice_asks_for_no_more_noise_than_it_takes() -> None:
     advice = sf.advise(sf.Gaussian(UNIT, scale=0.08), "answer: 0.4 at 90%", costs=False)
     less = sf.Gaussian(UNIT, scale=0.98 * advice.channel.scale)
-    short, enough = (Asked({"x": each}, {}).width("x", 0.9) for each in (less, advice.channel))
+    short, enough = (Exposure({"x": each}, {}).width("x", 0.9) for each in (less, advice.channel))
     assert short < 0.4 <= enough
     gamma = sf.advise(sf.Gaussian(UNIT, scale=0.1), "5% to 50%", costs=False).channel.guarantee().gamma
     assert 18.98 < gamma < 19

@@ -165,7 +165,7 @@ def test_everybody_is_found_when_nothing_is_blurred_and_nobody_when_everything_i
         (found,) = linkage(believed_people({"x": channel}, None, None, 40, np.random.default_rng(2)))
         shares[keep] = found.recovered
     target = believed_people({"x": sf.RandomizedResponse(names, keep=1.0)}, None, None, 40, np.random.default_rng(2))
-    sizes = np.bincount(target.targets["x"].true, minlength=50)[target.targets["x"].true]
+    sizes = np.bincount(target.targets["x"].true_cells, minlength=50)[target.targets["x"].true_cells]
     assert shares[1.0] == pytest.approx((1 / sizes).mean())
     assert shares[1 / 50] == pytest.approx(1 / 40)
 

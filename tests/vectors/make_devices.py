@@ -238,7 +238,7 @@ def after(ledger: Ledger, steps: list[dict[str, Any]]) -> dict[str, Any]:
     totals: dict[str, Any] = {}
     for language in LANGUAGES:
         ledger.language = language
-        told = dict.fromkeys(each.collector for each in ledger.told)
+        told = dict.fromkeys(each.collector for each in ledger.entries)
         totals[language] = {whom or "": str(ledger.total(whom)).splitlines() for whom in [None, *told]}
     gammas = {whom or "": gamma_text(ledger.total(whom).gamma) for whom in [None, *told]}
     return {"ledger": written, "totals": totals, "gammas": gammas}

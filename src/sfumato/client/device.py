@@ -1,9 +1,9 @@
-"""A person's device: it answers a plan with its own secret, and never tells a collector the same thing twice.
+"""A person's device: it answers plans with its own secret, and draws one report only of a value for each collector.
 
-What a collector was told of an attribute is remembered, with the value that it was drawn from. Asked again, under
-another survey's name, through a respelt channel or at another level, the device sends what it remembers; what is
-computed from a report that was told reveals nothing more. A further report (a changed value, another domain, reports of
-another kind) is drawn with independent noise, multiplies the total by its own γ, and is refused beyond the limit.
+The device remembers each report of an attribute, with a hash of the value that it was drawn from. Asked again, under
+another survey's name, through a respelt channel or at another level, it sends the remembered report; what is computed
+from a report that was sent reveals nothing more. A further report (a changed value, another domain, reports of another
+kind) is drawn with independent noise, multiplies the total by its own γ, and is refused beyond the limit.
 """
 
 from __future__ import annotations
@@ -17,39 +17,42 @@ import numpy as np
 
 from sfumato.channels.identity import identity_of
 from sfumato.channels.program.random_words import KeyedWords, question_of
-from sfumato.client.ledger import Ledger, Receipt, Told, Total
-from sfumato.client.questions import BasketBlur, Blur, Question, questions_of
+from sfumato.client.ledger import Ledger, LedgerEntry, Receipt, Total
+from sfumato.client.questions import AnswerBlur, BasketBlur, DeviceQuestion, questions_of
 from sfumato.plan import Plan
 from sfumato.plan.reports import chosen
 from sfumato.tables import LEVEL_SUFFIX
 
 DIGITS = 32
-"""So many hexadecimal digits have marks, digests and ids."""
-NOTHING_TOLD = "1"
-"""γ of a missing answer."""
+"""The hexadecimal digits of marks, digests and ids: 128 bits, of which two are never equal by chance."""
+GAMMA_OF_NOTHING = "1"
+"""γ of a missing answer, which no channel draws."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent for a plan: its identity, an id of the report's own, and the report as plain data."""
+    """A report of a whole plan, ready to be sent."""
 
-    plan: str
-    id: str
-    report: dict[str, Any]
+    plan: str  # the plan's identity
+    id: str  # 32 hexadecimal digits; the same report again has the same id
+    report: dict[str, Any]  # plain data: a value for every column
 
 
-class Asked(NamedTuple):
-    """A question, what is remembered of it, what of that is sent, and whether it is remembered from now on."""
+class PreparedReport(NamedTuple):
+    """The report of one question before it leaves the device."""
 
-    question: Question
-    blur: Blur
-    told: Told
-    sent: Any
-    new: bool
+    question: DeviceQuestion
+    blur: AnswerBlur
+    entry: LedgerEntry  # what the ledger remembers of it
+    sent: Any  # the report as it is sent; None: the answer is missing, or was not asked
+    new: bool  # whether the entry has to be added to the ledger
 
 
 class Device:
-    """One person's secret (16 bytes or more, never sent) and the ledger of what was told.
+    """A person's device: it answers plans with a secret of its own and remembers its reports.
+
+    ``secret``: 16 bytes or more, which draw all noise and are never sent; ``ledger``: the reports so far, and the
+    person's limit; ``today``: a function that returns the current date.
 
     >>> import sfumato as sf
     >>> plan = sf.Plan.from_dict({"attributes": {"smokes": {
@@ -69,14 +72,16 @@ class Device:
     def answer(
         self, plan: Plan, answers: Mapping[str, Any], *, collector: str, levels: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """One person's reports for a plan, remembered before they are returned; all of them or, beyond the limit, none.
+        """Return one person's report for a plan by column, remembered before it is returned.
 
-        ``collector`` is who receives them: an address that the device knows for itself, not a name from the plan.
+        ``plan``: whose attributes are answered; ``answers``: the true values by column; ``collector``: who receives the
+        report, as an address that the device knows for itself, not a name from the plan; ``levels``: the chosen level
+        by attribute, where people choose one. LimitError, and nothing is answered, beyond the limit.
         """
-        asked = self._ask(plan, answers, collector, levels or {})
-        self.ledger.add(each.told for each in asked if each.new)
-        report = _report(asked)
-        for each in asked:
+        prepared = self._prepare(plan, answers, collector, levels or {})
+        self.ledger.add(each.entry for each in prepared if each.new)
+        report = _join_report(prepared)
+        for each in prepared:
             if isinstance(each.blur, BasketBlur) and each.sent is not None:
                 report[each.question.name] = each.blur.bitmap(each.sent)
         return report
@@ -84,115 +89,126 @@ class Device:
     def reply(
         self, plan: Plan, answers: Mapping[str, Any], *, collector: str, levels: Mapping[str, str] | None = None
     ) -> Reply:
-        """``answer`` as it is sent, as plain data with an id: the same report again has the same id, so that it is
-        counted once; what is blurred afresh at every round is a new report each time."""
-        asked = self._ask(plan, answers, collector, levels or {})
-        whom, report = collector.strip(), _report(asked)
+        """Return one person's report for a plan as it is sent: plain data, with an id under which it is counted once.
+
+        ``plan``, ``answers``, ``collector`` and ``levels`` as for `answer`. The same report again has the same id; with
+        an attribute that is blurred afresh at every round each call makes a new report.
+        """
+        prepared = self._prepare(plan, answers, collector, levels or {})
+        whom, report = collector.strip(), _join_report(prepared)
         digest, before = identity_of(report)[:DIGITS], self.ledger.receipts_of(whom, plan.identity)
-        afresh = any(each.blur.afresh and each.sent is not None for each in asked)
-        receipt = None if afresh else next((each for each in before if each.digest == digest), None)
-        known = receipt is not None
+        afresh = any(each.blur.afresh and each.sent is not None for each in prepared)
+        receipt = old = None if afresh else next((each for each in before if each.digest == digest), None)
         if receipt is None:
-            made = self._keyed("id", question_of(whom, plan.identity, len(before)))
-            receipt = Receipt(whom, plan.name, plan.identity, made, digest, self._today().isoformat())
-        self.ledger.add((each.told for each in asked if each.new), None if known else receipt)
+            id = self._keyed_hash("id", question_of(whom, plan.identity, len(before)))
+            receipt = Receipt(whom, plan.name, plan.identity, id, digest, self._today().isoformat())
+        self.ledger.add((each.entry for each in prepared if each.new), None if old else receipt)
         return Reply(plan.identity, receipt.id, report)
 
     def asks(self, plan: Plan, *, collector: str) -> tuple[str, ...]:
-        """The questions that this device answers of a plan; which ones of ``questions_each``, its secret says, so that
-        asking the same again asks the same ones."""
+        """Return the names of the attributes that this device answers of a ``plan`` for a ``collector``.
+
+        Where each person answers ``questions_each`` of several attributes, the device's secret draws them: the same
+        ones each time.
+        """
         left_out = self._left_out(plan, collector.strip())
         return tuple(name for name in plan.attributes if name not in left_out)
 
     def _left_out(self, plan: Plan, whom: str) -> set[str]:
+        """Return the names of the attributes that the device's secret leaves out of a plan."""
         if not plan.drawn:
             return set()
         words = self._words.row_about(question_of(whom, plan.identity, "asked"), 0, len(plan.drawn))
-        asked = chosen(np.array([words], dtype=np.uint64), plan.questions_each or len(plan.drawn))[0]
-        return {name for name, is_asked in zip(plan.drawn, asked.tolist(), strict=True) if not is_asked}
+        answered = chosen(np.array([words], dtype=np.uint64), plan.questions_each or len(plan.drawn))[0]
+        return {name for name, is_answered in zip(plan.drawn, answered.tolist(), strict=True) if not is_answered}
 
-    def _unasked(self, question: Question, whom: str, survey: str, day: str) -> Asked:
-        """Nothing is sent of it, and nothing is remembered."""
-        level = question.level(None)
-        mark = self._keyed("mark", question.identity_of_answer(None))
-        told = Told(
-            whom, survey, question.name, question.domain_spec, question.identity, level, mark, None, NOTHING_TOLD, day
-        )
-        return Asked(question, question.levels[level], told, None, False)
+    def _prepare_left_out(self, question: DeviceQuestion, whom: str, survey: str, day: str) -> PreparedReport:
+        """Return the report of an attribute that is left out: nothing is sent, and nothing is remembered."""
+        level, mark = question.level(None), self._keyed_hash("mark", question.identity_of_answer(None))
+        about = whom, survey, question.name, question.domain_spec, question.identity, level, mark
+        entry = LedgerEntry(*about, None, GAMMA_OF_NOTHING, day)
+        return PreparedReport(question, question.levels[level], entry, None, False)
 
     def total(self, collector: str | None = None) -> Total:
-        """What a collector was told so far, in words and γ."""
+        """Sum up, in γ and words, the reports that a ``collector`` (None: all of them) has so far."""
         return self.ledger.total(collector)
 
     # --- one attribute ------------------------------------------------------------------------------------------
 
-    def _ask(
+    def _prepare(
         self, plan: Plan, answers: Mapping[str, Any], collector: str, levels: Mapping[str, str]
-    ) -> list[Asked]:
-        """What is remembered and what is sent for every attribute; nothing is added to the ledger yet."""
+    ) -> list[PreparedReport]:
+        """Find or draw the report of every attribute; nothing is added to the ledger yet."""
         if not isinstance(collector, str) or not collector.strip():
             raise ValueError("collector is empty; say who receives the reports, as an address that cannot be forged")
-        whom, day, asked = collector.strip(), self._today().isoformat(), list[Asked]()
+        whom, day, prepared = collector.strip(), self._today().isoformat(), list[PreparedReport]()
         left_out = self._left_out(plan, whom)
         plan.check_columns([*answers, *(column for name in left_out for column in plan.attributes[name].columns)])
-        fresh: dict[str, list[Told]] = {}
+        fresh: dict[str, list[LedgerEntry]] = {}
         for question in questions_of(plan):
             if question.name in left_out:
-                asked.append(self._unasked(question, whom, plan.name, day))
+                prepared.append(self._prepare_left_out(question, whom, plan.name, day))
                 continue
-            level = _wanted(question, answers, levels) if question.has_levels else None
-            twins = fresh.setdefault(question.same_name, [])
+            level = _chosen_level(question, answers, levels) if question.has_levels else None
+            namesakes = fresh.setdefault(question.same_name, [])
             try:
                 value = question.value(answers)
-                mark = self._keyed("mark", question.identity_of_answer(value))
-                known = self._remembered(question, whom, mark, twins)
-                told = known or self._drawn(question, value, whom, level, plan.name, mark, day)
-                blur = question.blur(told)
-                sent = blur.sent(told.report)
-                asked.append(Asked(question, blur, told, sent, not known))
+                mark = self._keyed_hash("mark", question.identity_of_answer(value))
+                old = self._find_entry(question, whom, mark, namesakes)
+                entry = old or self._draw_entry(question, value, whom, level, plan.name, mark, day)
+                blur = question.blur_of_entry(entry)
+                prepared.append(PreparedReport(question, blur, entry, blur.send(entry.report), not old))
             except (ValueError, TypeError) as error:
                 raise type(error)(f"{question.name}: {error}") from None
-            twins += [] if known else [told]
-        return asked
+            namesakes += [] if old else [entry]
+        return prepared
 
-    def _remembered(self, question: Question, collector: str, mark: str, twins: list[Told]) -> Told | None:
-        """What was told of the same value: before, or in the same plan under another spelling."""
-        for told in (*self.ledger.reports_of(collector, question.same_name), *twins):
-            if told.mark == mark and question.is_over(told) and question.carries(told):
-                return told
+    def _find_entry(
+        self, question: DeviceQuestion, collector: str, mark: str, namesakes: list[LedgerEntry]
+    ) -> LedgerEntry | None:
+        """Find a report of the same value that can be sent again; None where there is none.
+
+        ``namesakes``: new reports of the same plan whose attributes have the same name in another spelling.
+        """
+        for entry in (*self.ledger.reports_of(collector, question.same_name), *namesakes):
+            if entry.mark == mark and question.has_domain_of(entry) and question.can_send(entry):
+                return entry
         return None
 
-    def _drawn(
-        self, question: Question, value: Any, collector: str, level: str | None, survey: str, mark: str, day: str
-    ) -> Told:
-        """A report to remember. The noise is the collector's own for the attribute's name, so that two collectors
-        together hold independent reports, and a lost ledger draws the same one for the same channel."""
+    def _draw_entry(
+        self, question: DeviceQuestion, value: Any, collector: str, level: str | None, survey: str, mark: str, day: str
+    ) -> LedgerEntry:
+        """Draw a report to remember.
+
+        The noise is keyed by the collector and the attribute's name, so that two collectors together have independent
+        reports, and a device that lost its ledger draws the same report for the same channel.
+        """
         chosen = question.level(level)
         blur = question.levels[chosen]
         about = collector, survey, question.name, question.domain_spec, question.identity, chosen, mark
         if value is None:
-            return Told(*about, None, NOTHING_TOLD, day)
+            return LedgerEntry(*about, None, GAMMA_OF_NOTHING, day)
         report = blur.draw(value, self._words, question_of(collector, question.same_name))
-        return Told(*about, report, blur.gamma, day)
+        return LedgerEntry(*about, report, blur.gamma, day)
 
-    def _keyed(self, purpose: str, text: str) -> str:
-        """A keyed hash: the same for the same text, and nothing to anybody without the secret."""
+    def _keyed_hash(self, purpose: str, text: str) -> str:
+        """Return a keyed hash: the same for the same text, and nothing to anybody without the secret."""
         return self._words.digest(f"sfumato/1/{purpose}\0{text}".encode()).hex()[:DIGITS]
 
 
-def _wanted(question: Question, answers: Mapping[str, Any], levels: Mapping[str, str]) -> str | None:
-    """The level that a person asked for, beside the answers or among them."""
+def _chosen_level(question: DeviceQuestion, answers: Mapping[str, Any], levels: Mapping[str, str]) -> str | None:
+    """Return the level that a person chose, in ``levels`` or in a column of ``answers``; None where neither has it."""
     return levels.get(question.name, answers.get(question.name + LEVEL_SUFFIX))
 
 
-def _report(asked: list[Asked]) -> dict[str, Any]:
-    """A value for every column, and the level where people choose one."""
+def _join_report(prepared: list[PreparedReport]) -> dict[str, Any]:
+    """Return the report as sent: a value for every column, and the level where people choose one."""
     report: dict[str, Any] = {}
-    for question, _, told, sent, _ in asked:
+    for question, _, entry, sent, _ in prepared:
         if question.columns == (question.name,):
             report[question.name] = sent
         else:
             report |= sent or dict.fromkeys(question.columns)
         if question.has_levels:
-            report[question.name + LEVEL_SUFFIX] = told.level
+            report[question.name + LEVEL_SUFFIX] = entry.level
     return report

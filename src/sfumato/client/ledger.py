@@ -1,4 +1,4 @@
-"""What a device has told whom, what that adds up to, and how much a person permits.
+"""A device's ledger: the reports it sent to each collector, what they reveal together, and how much a person permits.
 
 A ledger is plain JSON, so that a file and a browser's storage hold the same:
 
@@ -11,7 +11,7 @@ A ledger is plain JSON, so that a file and a browser's storage hold the same:
 γ is a fraction as text, null where there is no bound; ``mechanism`` is null for what is sent as it is; ``mark`` is a
 keyed hash of the true value, which tells whether it has changed and nothing else. ``receipts`` are the ids under which
 whole plans were answered; a ledger without any has no such key.
-``docs/how-to/keep-answers-consistent.md`` has the rest.
+``docs/how-to/keep-answers-consistent.md`` explains every key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -34,22 +34,31 @@ from sfumato.prose import Voice, voice
 from sfumato.tables import write_whole
 
 VERSION = 1
+"""The version of the format above, the same in ``client/static/ledger.js``; another one is refused."""
 FRACTION = re.compile("[0-9]+(/0*[1-9][0-9]*)?")
 LONGEST_GAMMA = 4000
-"""A γ as text has at most so many characters; ``gamma_text`` writes far fewer."""
+"""The most characters of a γ as text. ``gamma_text`` writes a few hundred at most (numbers of 1,024 bits); a longer one
+in a file was not written by a device, and would only take time to multiply."""
 
 
 class LedgerError(ValueError):
-    """A ledger that cannot be read or written; it is left as it is."""
+    """The error of a ledger that cannot be read or written; its file is left as it is."""
 
 
 class LimitError(ValueError):
-    """An answer that the person's limit does not permit; nothing of the plan was answered."""
+    """The error of an answer beyond the person's limit; nothing of the plan was answered."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """How much a collector may learn: γ of all that it is told (None: any), and how many reports of one attribute."""
+    """A person's limit on what one collector may learn from all of this device's reports.
+
+    ``gamma``: the largest γ of all its reports together (None: no limit); ``reports``: how many reports it may have of
+    one attribute.
+
+    >>> print(Limit.of(belief=(0.05, 0.5)).gamma)
+    19
+    """
 
     gamma: Fraction | None = None
     reports: int = 1
@@ -59,9 +68,12 @@ class Limit:
         cls, gamma: float | Fraction | None = None, *, epsilon: float | None = None,
         belief: tuple[float, float] | None = None, reports: int = 1,
     ) -> Limit:
-        """γ as such, as ε = ln γ, or as a belief that may not grow further: (0.05, 0.5) is 5 % to 50 %."""
-        given = [each for each in (gamma, epsilon, belief) if each is not None]
-        if len(given) > 1:
+        """Return a limit by one of three ways to give γ; by none of them γ has no limit.
+
+        ``gamma``: γ itself, from 1; ``epsilon``: ε = ln γ; ``belief``: (ρ1, ρ2), where a belief of ρ1 may not grow
+        beyond ρ2: (0.05, 0.5) is 5 % to 50 %. ``reports``: how many reports of one attribute a collector may have.
+        """
+        if sum(bound is not None for bound in (gamma, epsilon, belief)) > 1:
             raise ValueError("give one of gamma=, epsilon= and belief=; they are three ways to say the same")
         if belief is not None:
             low, high = (Fraction(repr(float(share))) for share in belief)
@@ -74,109 +86,111 @@ class Limit:
             raise ValueError(f"reports={reports!r} is not a count; give 1 or more")
         return cls(None if gamma is None else Fraction(repr(gamma) if isinstance(gamma, float) else gamma), reports)
 
-    def told_by(self, say: Voice) -> str:
+    def describe(self, say: Voice) -> str:
+        """Write the limit as a phrase in a voice's language."""
         odds = [] if self.gamma is None else [say("limit.odds", gamma=say.number(self.gamma))]
         return say.listed([*odds, say("limit.reports", count=self.reports)])
 
     def __str__(self) -> str:
-        return self.told_by(voice("en"))
+        return self.describe(voice("en"))
 
 
 @dataclass(frozen=True)
-class Told:
-    """One report: whose it is, what it was drawn by, and what it can reveal."""
+class LedgerEntry:
+    """One report of one attribute as the ledger remembers it: to whom it went, what drew it, what it can reveal."""
 
-    collector: str
-    survey: str
+    collector: str  # who receives it, as an address
+    survey: str  # the plan's name
     attribute: str
-    domain: dict[str, Any]
-    mechanism: str | None
-    level: str | None
-    mark: str
-    report: Any
-    gamma: str | None
-    day: str
+    domain: dict[str, Any]  # the specification of the attribute's domain
+    mechanism: str | None  # the identity of what drew the report; None: the answer was sent as it is
+    level: str | None  # the level that the person chose; None where there is none
+    mark: str  # a keyed hash of the true value
+    report: Any  # the report as plain data; None: a missing answer
+    gamma: str | None  # γ of the report, a fraction as text; None: no bound
+    day: str  # when it was drawn, as 2026-05-12
 
     @cached_property
     def exact_gamma(self) -> Fraction | None:
+        """γ of the report; None: no bound."""
         return None if self.gamma is None else Fraction(self.gamma)
 
     @property
     def answered(self) -> bool:
+        """Whether the person gave an answer."""
         return self.report is not None
-
-    def asks(self, collector: str, attribute: str) -> bool:
-        """Whether it went to this collector under this name, however the name is written."""
-        return self.collector == collector and same_name(self.attribute) == same_name(attribute)
 
     @cached_property
     def domain_identity(self) -> str:
+        """The hash that names the attribute's domain."""
         return identity_of(self.domain)
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """A plan answered as a whole: the id under which its report was sent, and a hash to know the report again."""
+    """The record of a plan answered as a whole: the id of its report, and a hash to recognise the report by."""
 
     collector: str
     survey: str
-    plan: str
+    plan: str  # the plan's identity
     id: str
-    digest: str
+    digest: str  # the first 32 hexadecimal digits of the report's hash
     day: str
 
 
 @dataclass(frozen=True)
 class Total:
-    """What several reports add up to; ``str()`` is prose."""
+    """What several reports of one person reveal together; ``str()`` is prose in ``language``."""
 
-    told: tuple[Told, ...]
+    entries: tuple[LedgerEntry, ...]
     language: str = "en"
 
     @property
     def gamma(self) -> Fraction | None:
-        """The product over all reports: exact; None: no bound."""
-        found = [each.exact_gamma for each in self.told]
-        return None if None in found else math.prod((each for each in found if each is not None), start=Fraction(1))
+        """The product of γ over all reports, exact; None: no bound."""
+        gammas = [entry.exact_gamma for entry in self.entries]
+        return None if None in gammas else math.prod((each for each in gammas if each is not None), start=Fraction(1))
 
     @property
     def changed(self) -> list[str]:
-        """Attributes of which a collector holds reports of different values, which proves a change."""
-        seen: dict[tuple[str, str, str], set[str]] = {}
-        for each in self.told:
-            seen.setdefault((each.collector, each.attribute, each.domain_identity), set()).add(each.mark)
-        return list(dict.fromkeys(name for (_, name, _), marks in seen.items() if len(marks) > 1))
+        """Attributes of which a collector has reports of different values, which proves a change."""
+        marks: dict[tuple[str, str, str], set[str]] = {}
+        for entry in self.entries:
+            marks.setdefault((entry.collector, entry.attribute, entry.domain_identity), set()).add(entry.mark)
+        return list(dict.fromkeys(name for (_, name, _), different in marks.items() if len(different) > 1))
 
     def to_dict(self) -> dict[str, Any]:
-        """γ (a fraction as text, None: no bound), the sentences, and what was told, as plain data."""
+        """Return γ (a fraction as text, None: no bound), the sentences and the reports' entries as plain data."""
         kept = ("collector", "survey", "attribute", "level", "gamma", "day")
-        told = [{name: getattr(each, name) for name in kept} for each in self.told]
+        told = [{name: getattr(entry, name) for name in kept} for entry in self.entries]
         return {"gamma": None if self.gamma is None else str(self.gamma), "words": [*self._sentences()], "told": told}
 
     def __str__(self) -> str:
         return "\n".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
+        """Yield a sentence for each kind of report, for the bound on all of them, and for values that changed."""
         say = voice(self.language)
-        whom = say.listed(dict.fromkeys(each.collector for each in self.told))
-        answered = [each for each in self.told if each.answered]
+        whom = say.listed(dict.fromkeys(each.collector for each in self.entries))
+        answered = [each for each in self.entries if each.answered]
         kinds = {
             "told.answers": answered,
-            "told.gaps": [each for each in self.told if not each.answered],
+            "told.gaps": [each for each in self.entries if not each.answered],
             "told.clear": [each for each in answered if each.mechanism is None],
-            "told.loose": [each for each in self.told if each.mechanism is not None and each.gamma is None],
+            "told.loose": [each for each in self.entries if each.mechanism is not None and each.gamma is None],
         }
-        if not self.told:
+        if not self.entries:
             yield say("told.nothing")
-        for kind, told in kinds.items():
-            if told:
-                yield say(kind, whom=whom, names=say.listed(dict.fromkeys(each.attribute for each in told)))
+        for kind, entries in kinds.items():
+            if entries:
+                yield say(kind, whom=whom, names=say.listed(dict.fromkeys(each.attribute for each in entries)))
         yield from self._bound(say, alone=not kinds["told.clear"] and not kinds["told.loose"])
         if self.changed:
             yield say("told.changed", names=say.listed(self.changed))
 
     def _bound(self, say: Voice, alone: bool) -> Iterator[str]:
-        gamma = Total(tuple(each for each in self.told if each.gamma is not None and each.answered)).gamma
+        """Yield the sentence for γ of all bounded reports; ``alone``: there are no others."""
+        gamma = Total(tuple(each for each in self.entries if each.gamma is not None and each.answered)).gamma
         if gamma is not None and gamma > 1:
             five, fifty = (say.percent(grown(Fraction(share), gamma), up=True) for share in ("1/20", "1/2"))
             kind = "told.bound" if alone else "told.bound.more"
@@ -184,37 +198,53 @@ class Total:
 
 
 class Ledger:
-    """What was told, in memory or in a file of one's own (``Ledger.open``); saved before a report leaves."""
+    """What a device remembers of the reports it sent, in memory or in a file (`Ledger.open`).
+
+    ``entries``: the reports so far; ``limit``: how much a collector may learn (None: one report an attribute, any γ);
+    ``receipts``: the ids under which whole plans were answered; ``language``: of its sentences, "en", "de" or "fr".
+
+    >>> import sfumato as sf
+    >>> ledger = sf.Ledger()
+    >>> ledger.set_limit(gamma=19)
+    >>> print(ledger.limit)
+    odds multiplied by at most 19 and reports of each answer for one collector: at most 1
+    >>> sf.Ledger.loads(ledger.dumps()).limit == ledger.limit
+    True
+    """
 
     def __init__(
-        self, told: Iterable[Told] = (), limit: Limit | None = None, *, receipts: Iterable[Receipt] = (),
+        self, entries: Iterable[LedgerEntry] = (), limit: Limit | None = None, *, receipts: Iterable[Receipt] = (),
         language: str = "en",
     ) -> None:
-        self.told, self.receipts, self.language = tuple(told), tuple(receipts), language
+        self.entries, self.receipts, self.language = tuple(entries), tuple(receipts), language
         self.limit = limit or Limit()
-        self._places: dict[tuple[str, str], list[Told]] = {}
-        self._placed = 0
+        self._index: dict[tuple[str, str], list[LedgerEntry]] = {}  # entries by collector and attribute
+        self._indexed = 0  # how many entries are in the index
         self._path: Path | None = None
-        self._known: bytes | None = None
+        self._content: bytes | None = None  # of the file when it was read or written last
 
     # --- reading and writing ------------------------------------------------------------------------------------
 
     @classmethod
     def open(cls, path: str | Path) -> Ledger:
-        """The ledger in a file, a new one where there is none; a file that is no ledger is an error, never emptied."""
-        place = Path(path)
-        data = place.read_bytes() if place.exists() else None
+        """Read the ledger in the file ``path``, a new one where there is no file; it is saved there from now on.
+
+        A file that is no ledger raises LedgerError and is never emptied.
+        """
+        file = Path(path)
+        data = file.read_bytes() if file.exists() else None
         try:
             ledger = cls() if data is None else cls.loads(data.decode("utf-8"))
         except ValueError as error:
-            raise LedgerError(f"{place.name}: {error}; it is left as it is: mend it, or move it away") from None
-        ledger._path, ledger._known = place, data
+            raise LedgerError(f"{file.name}: {error}; it is left as it is: mend it, or move it away") from None
+        ledger._path, ledger._content = file, data
         return ledger
 
     @classmethod
     def loads(cls, text: str) -> Ledger:
+        """Read a ledger in memory from its JSON ``text``; LedgerError where it is none."""
         try:
-            data = json.loads(text, parse_constant=_no_number)
+            data = json.loads(text, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             raise LedgerError("not valid JSON") from None
         if not isinstance(data, dict) or set(data) - {"receipts"} != {"ledger", "limit", "told"}:
@@ -225,112 +255,126 @@ class Ledger:
         if not isinstance(told, list) or not isinstance(receipts, list):
             raise LedgerError("not a ledger; told and receipts are lists")
         return cls(
-            [_read_told(f"entry {place}", each) for place, each in enumerate(told, 1)], _read_limit(data["limit"]),
-            receipts=[_read_texts(f"receipt {place}", each, Receipt) for place, each in enumerate(receipts, 1)],
+            [_read_entry(f"entry {number}", each) for number, each in enumerate(told, 1)], _read_limit(data["limit"]),
+            receipts=[_read_texts(f"receipt {number}", each, Receipt) for number, each in enumerate(receipts, 1)],
         )  # fmt: skip
 
     def dumps(self) -> str:
-        """The ledger as JSON text, for a file or a browser's storage."""
+        """Return the ledger as JSON text, for a file or a browser's storage."""
         limit = {"gamma": None if self.limit.gamma is None else str(self.limit.gamma), "reports": self.limit.reports}
-        data: dict[str, Any] = {"ledger": VERSION, "limit": limit, "told": [asdict(each) for each in self.told]}
+        data: dict[str, Any] = {"ledger": VERSION, "limit": limit, "told": [asdict(each) for each in self.entries]}
         data |= {"receipts": [asdict(each) for each in self.receipts]} if self.receipts else {}
         return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
     def save(self) -> None:
-        """Write the file whole or not at all, for its owner only."""
+        """Write the ledger's file whole or not at all, readable by its owner only; nothing for a ledger in memory.
+
+        LedgerError where the file was changed since this ledger read it.
+        """
         if self._path is None:
             return
-        if self._known != (self._path.read_bytes() if self._path.exists() else None):
+        if self._content != (self._path.read_bytes() if self._path.exists() else None):
             raise LedgerError(f"{self._path.name} was changed since it was read; open it again: nothing may be lost")
-        data = self.dumps().encode()
-
-        def write(part: Path) -> None:
-            with part.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-
-        write_whole(self._path, write, mode=0o600)
-        self._known = data
+        text = self.dumps()
+        write_whole(self._path, durable_writer(text), mode=0o600)
+        self._content = text.encode()
 
     # --- use ----------------------------------------------------------------------------------------------------
 
     def set_limit(self, gamma: float | Fraction | None = None, **how: Any) -> None:
-        """What the person permits from now on; see ``Limit.of``."""
+        """Set and save how much every collector may learn from now on.
+
+        ``gamma``: the largest γ of all its reports together; ``how``: ``epsilon``, ``belief`` or ``reports`` of
+        `Limit.of`.
+        """
         self.limit = Limit.of(gamma, **how)
         self.save()
 
-    def reports_of(self, collector: str, attribute: str) -> list[Told]:
-        """What a collector was told of an attribute, whatever the survey and the domain."""
-        if self._placed < len(self.told):
-            for each in self.told[self._placed :]:
-                self._places.setdefault((each.collector, same_name(each.attribute)), []).append(each)
-            self._placed = len(self.told)
-        return [*self._places.get((collector, same_name(attribute)), ())]
+    def reports_of(self, collector: str, attribute: str) -> list[LedgerEntry]:
+        """Return the entries of a ``collector`` and an ``attribute``, whatever the survey and the domain."""
+        if self._indexed < len(self.entries):
+            for entry in self.entries[self._indexed :]:
+                self._index.setdefault((entry.collector, same_name(entry.attribute)), []).append(entry)
+            self._indexed = len(self.entries)
+        return [*self._index.get((collector, same_name(attribute)), ())]
 
     def receipts_of(self, collector: str, plan: str) -> list[Receipt]:
-        """The ids under which a collector got this device's reports for a plan, by the plan's identity."""
+        """Return the receipts of the reports that a ``collector`` got for a ``plan``, given by its identity."""
         return [each for each in self.receipts if each.collector == collector and each.plan == plan]
 
     def total(self, collector: str | None = None, attribute: str | None = None) -> Total:
-        """What a collector (None: all of them) was told, of one attribute or of all."""
-        wanted = (each for each in self.told if collector in (None, each.collector))
+        """Sum up the reports that a ``collector`` (None: any) has of an ``attribute`` (None: any)."""
+        wanted = (each for each in self.entries if collector in (None, each.collector))
         name = None if attribute is None else same_name(attribute)
         chosen = tuple(each for each in wanted if name in (None, same_name(each.attribute)))
         return Total(chosen, self.language)
 
-    def add(self, told: Iterable[Told], receipt: Receipt | None = None) -> None:
-        """Remember reports before they leave; if one is beyond the limit all of them are refused."""
-        new, before = tuple(told), (self.told, self.receipts)
+    def add(self, entries: Iterable[LedgerEntry], receipt: Receipt | None = None) -> None:
+        """Remember and save the ``entries`` of new reports, and the ``receipt`` of their plan, before they leave.
+
+        LimitError, and nothing is remembered, where one of them is beyond the limit.
+        """
+        new, before = tuple(entries), (self.entries, self.receipts)
         if not new and receipt is None:
             return
         self._permit([each for each in new if each.answered])
-        self.told += new
+        self.entries += new
         self.receipts += () if receipt is None else (receipt,)
         try:
             self.save()
         except BaseException:
-            self.told, self.receipts = before
+            self.entries, self.receipts = before
             raise
 
-    def _permit(self, new: list[Told]) -> None:
-        held: dict[tuple[str, str], int] = {}
+    def _permit(self, new: list[LedgerEntry]) -> None:
+        """Raise LimitError for the first of several new reports that is beyond the limit, with those before it."""
+        counts: dict[tuple[str, str], int] = {}
         totals: dict[str, Fraction | None] = {}
-        for each in new:
-            place = each.collector, same_name(each.attribute)
-            earlier = held.get(place) or len([told for told in self.reports_of(*place) if told.answered])
-            held[place] = earlier + 1
+        for entry in new:
+            key = entry.collector, same_name(entry.attribute)
+            earlier = counts.get(key) or sum(each.answered for each in self.reports_of(*key))
+            counts[key] = earlier + 1
             if earlier >= self.limit.reports:
-                raise self._refusal("limit.again", each, count=earlier)
+                raise self._refusal("limit.again", entry, count=earlier)
             if self.limit.gamma is None:
                 continue
-            before = totals[each.collector] if each.collector in totals else self.total(each.collector).gamma
-            totals[each.collector] = total = _product(before, each.exact_gamma)
+            before = totals[entry.collector] if entry.collector in totals else self.total(entry.collector).gamma
+            total = None if before is None or entry.exact_gamma is None else before * entry.exact_gamma
+            totals[entry.collector] = total
             if total is None:
-                raise self._refusal("limit.unbounded", each)
+                raise self._refusal("limit.unbounded", entry)
             if total > self.limit.gamma:
-                raise self._refusal("limit.beyond", each, gamma=voice(self.language).number(total, up=True))
+                raise self._refusal("limit.beyond", entry, gamma=voice(self.language).number(total, up=True))
 
-    def _refusal(self, kind: str, new: Told, **parts: Any) -> LimitError:
-        say = voice(self.language)
-        return LimitError(say(kind, whom=new.collector, name=new.attribute, limit=self.limit.told_by(say), **parts))
+    def _refusal(self, kind: str, entry: LedgerEntry, **parts: Any) -> LimitError:
+        """Return the error that refuses a report, with a sentence of this ``kind`` in the ledger's language."""
+        say, limit = voice(self.language), self.limit.describe(voice(self.language))
+        return LimitError(say(kind, whom=entry.collector, name=entry.attribute, limit=limit, **parts))
 
 
-def _product(one: Fraction | None, other: Fraction | None) -> Fraction | None:
-    return None if one is None or other is None else one * other
+def durable_writer(text: str) -> Callable[[Path], None]:
+    """Return a function that writes the text to a file in UTF-8 and waits until it is on the disk."""
+
+    def write(path: Path) -> None:
+        with path.open("wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    return write
 
 
 @lru_cache(4096)
 def same_name(name: str) -> str:
-    """A name however it is written: compatible characters, case and spaces do not count."""
+    """Return a name as it is compared: in lower case, with compatible characters and spaces made alike."""
     return " ".join(unicodedata.normalize("NFKC", name).lower().split())
 
 
-Entry = TypeVar("Entry", Told, Receipt)
+_Record = TypeVar("_Record", LedgerEntry, Receipt)
 
 
-def _read_texts(what: str, data: Any, kind: type[Entry], others: tuple[str, ...] = ()) -> Entry:
-    """An entry that has the fields of its kind, all of them texts but ``others``."""
+def _read_texts(what: str, data: Any, kind: type[_Record], others: tuple[str, ...] = ()) -> _Record:
+    """Read an entry or a receipt from plain data: all fields are there, and all but ``others`` are texts."""
     names = {each.name for each in fields(kind)}
     if not isinstance(data, dict) or set(data) != names:
         raise LedgerError(f"{what} has not the keys {', '.join(sorted(names))}")
@@ -340,33 +384,37 @@ def _read_texts(what: str, data: Any, kind: type[Entry], others: tuple[str, ...]
     return kind(**data)
 
 
-def _read_told(what: str, data: Any) -> Told:
-    told = _read_texts(what, data, Told, ("domain", "mechanism", "level", "report", "gamma"))
+def _read_entry(what: str, data: Any) -> LedgerEntry:
+    """Read an entry from plain data; ``what`` is what errors call it."""
+    entry = _read_texts(what, data, LedgerEntry, ("domain", "mechanism", "level", "report", "gamma"))
     for name in ("mechanism", "level"):
-        if not isinstance(getattr(told, name), str | None):
+        if not isinstance(getattr(entry, name), str | None):
             raise LedgerError(f"{what}: {name} is neither text nor null")
-    if not isinstance(told.domain, dict):
+    if not isinstance(entry.domain, dict):
         raise LedgerError(f"{what}: domain is not a table")
-    _read_gamma(told.gamma, f"{what}: gamma")
-    return told
+    _read_gamma(entry.gamma, f"{what}: gamma")
+    return entry
 
 
 def _read_limit(data: Any) -> Limit:
+    """Read a limit from plain data."""
     if not isinstance(data, dict) or set(data) != {"gamma", "reports"}:
         raise LedgerError("limit has not the keys gamma and reports")
     return Limit.of(_read_gamma(data["gamma"], "limit: gamma"), reports=data["reports"])
 
 
 def _read_gamma(text: Any, what: str) -> Fraction | None:
+    """Read a γ from its text, a fraction from 1; None, for no bound, as it is."""
     if text is None:
         return None
     if not isinstance(text, str) or len(text) > LONGEST_GAMMA or not FRACTION.fullmatch(text):
         raise LedgerError(f"{what} is not a fraction")
-    found = Fraction(text)
-    if found < 1:
+    gamma = Fraction(text)
+    if gamma < 1:
         raise LedgerError(f"{what} is below 1")
-    return found
+    return gamma
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
+    """Raise ValueError for NaN and Infinity, which Python's reader takes and JSON does not have."""
     raise ValueError(f"{name} is not JSON")

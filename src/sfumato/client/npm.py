@@ -1,4 +1,7 @@
-"""The device in JavaScript as an npm package: ``python -m sfumato.client.npm FOLDER``, then ``npm pack FOLDER``."""
+"""A command that writes the JavaScript device as an npm package: ``python -m sfumato.client.npm FOLDER``.
+
+``npm pack FOLDER`` then makes the archive.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ Plain ES modules for browsers and Node 18 or later; no dependencies, no build st
 
 
 def package(names: list[str]) -> dict[str, Any]:
-    """What npm reads of the package."""
+    """Return the content of package.json for a package of files with these names."""
     return {
         "name": "sfumato",
         "version": version("sfumato"),
@@ -38,7 +41,7 @@ def package(names: list[str]) -> dict[str, Any]:
 
 
 def write(folder: Path) -> None:
-    """The static files and their package.json, in a folder that is new or empty."""
+    """Write the static files, package.json and a README into a folder that is new or empty."""
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty; name a new folder")

@@ -1,4 +1,4 @@
-"""Reports on their way to a collector: a queue on disk that survives whatever happens to the process or the network.
+"""The outbox: a queue on disk of reports for collectors, which survives the end of a process and of a connection.
 
 A report is in the file before ``put`` returns, and leaves the queue only when the collector has named its id. Until
 then it may be sent any number of times: the id stays the same, so that the collector keeps it once.
@@ -31,11 +31,19 @@ from sfumato.prose import counted, visible
 from sfumato.tables.files import held_alone, own_file
 
 State = Literal["waiting", "sent", "refused", "withdrawing"]
-KIND, VERSION = 0x5366756D, 2
-"""What marks a file as an outbox: SQLite's application_id ("Sfum") and user_version."""
+KIND = 0x5366756D
+"""SQLite's application_id of an outbox: "Sfum" in ASCII, by which any other database is told apart."""
+VERSION = 2
+"""SQLite's user_version of the tables below; version 1 had no invitations and is brought up to it."""
 BATCH = 100
+"""The most reports in one request. By judgement: more save nothing on a connection that stays open, and a request that
+fails is sent again whole."""
 LONGEST_BACKOFF = 60.0
+"""The most seconds between two tries of one call of ``send``. By judgement: a person waits for the call; longer pauses
+are left to the next call."""
 BUSY_SECONDS = 30.0
+"""The seconds that SQLite waits for another process to leave the file. By judgement: a transaction takes milliseconds,
+on a slow disk a second."""
 TABLES = (
     """CREATE TABLE reports (
     id TEXT PRIMARY KEY CHECK (length(id) = 32), submit TEXT NOT NULL, plan TEXT NOT NULL, report TEXT NOT NULL,
@@ -54,31 +62,31 @@ Ask = Callable[..., Answer]
 
 
 class OutboxError(ValueError):
-    """An outbox that cannot be read or written, or a report that it cannot take; what it holds is left as it is."""
+    """The error of an outbox that cannot be read or written, or of a report that it cannot take; its file is kept."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A report in the outbox; ``note`` is the day on which it was accepted, or the reason why it was refused."""
+    """A report in the outbox, with its state."""
 
     id: str
-    submit: str
-    plan: str
+    submit: str  # the address that it goes to
+    plan: str  # the plan's identity
     report: dict[str, Any]
     state: State
-    note: str
-    invitation: str = ""
+    note: str  # the day on which it was accepted, or the reason why it was refused; else empty
+    invitation: str = ""  # the code that the collector asks for with a report, if any
 
 
 @dataclass
 class Sending:
-    """What came of sending: ids by outcome, how many are left, and what stood in their way."""
+    """The result of sending: ids by outcome, how many reports are left, and why."""
 
     accepted: list[str] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)  # the reason by id
     withdrawn: list[str] = field(default_factory=list)
-    waiting: int = 0
-    problem: str | None = None
+    waiting: int = 0  # reports that are left, withdrawals too
+    problem: str | None = None  # why some are left, with the address; None: no address has a problem
 
     def __str__(self) -> str:
         named = {"accepted": len(self.accepted), "refused": len(self.refused), "withdrawn": len(self.withdrawn)}
@@ -89,9 +97,10 @@ class Sending:
 
 
 class Outbox:
-    """The queue, in a file of its owner's. Every call opens it anew, so that threads and processes may share it.
+    """The queue of reports in a file that only its owner reads; threads and processes may share it.
 
-    ``insecure`` permits plain HTTP to other machines, which everybody on the way can read.
+    ``path``: the file, made where there is none, and opened anew by every call; ``insecure`` permits plain HTTP to
+    other machines, which everybody on the way can read.
     """
 
     def __init__(self, path: str | Path, *, insecure: bool = False) -> None:
@@ -114,54 +123,60 @@ class Outbox:
     # --- what it holds ------------------------------------------------------------------------------------------
 
     def put(self, submit: str, plan: str, id: str, report: Mapping[str, Any], invitation: str = "") -> State:
-        """Queue a report for an address; it is on the disk when this returns. The same again changes nothing, except
-        that one which was refused is tried once more with another invitation."""
+        """Queue a report for an address, and return its state; it is on the disk when this returns.
+
+        ``submit``: the address; ``plan``: the plan's identity; ``id`` and ``report``: of the device's reply. A report
+        that is there already stays as it is, except that a refused one waits again with another ``invitation``.
+        """
         check_address(submit, insecure=self.insecure)
         if not re.fullmatch("[0-9a-f]{32}", id):
             raise OutboxError("the id of a report is 32 hexadecimal digits; take it from the device's reply")
         body = (submit, plan, _json(report))
         with self._writing() as store:
-            known = "SELECT submit, plan, report, state, invitation FROM reports WHERE id = ?"
-            found = store.execute(known, [id]).fetchone()
-            if found is None:
-                row = [id, *body, _seal(id, *body), invitation]
+            query = "SELECT submit, plan, report, state, invitation FROM reports WHERE id = ?"
+            row = store.execute(query, [id]).fetchone()
+            if row is None:
                 names = "id, submit, plan, report, seal, invitation"
-                store.execute(f"INSERT INTO reports ({names}) VALUES (?, ?, ?, ?, ?, ?)", row)
-            elif tuple(found[:3]) != body:
+                values = [id, *body, _seal(id, *body), invitation]
+                store.execute(f"INSERT INTO reports ({names}) VALUES (?, ?, ?, ?, ?, ?)", values)
+            elif tuple(row[:3]) != body:
                 raise OutboxError(f"another report has the id {id}, or goes elsewhere; withdraw it before this one")
-            elif found[3] == "refused" and invitation not in ("", found[4]):
+            elif row[3] == "refused" and invitation not in ("", row[4]):
                 again = "UPDATE reports SET state = 'waiting', note = '', invitation = ? WHERE id = ?"
                 store.execute(again, [invitation, id])
-                found = None
-        state: State = found[3] if found else "waiting"
+                row = None
+        state: State = row[3] if row else "waiting"
         return state
 
     def entries(self, state: State | None = None) -> list[Entry]:
-        """What is waiting, sent, refused and being withdrawn: one of these, or all."""
+        """Return the reports in this state (None: in any), ordered by address, plan and id."""
         return self._read("WHERE ?1 IS NULL OR state = ?1 ORDER BY submit, plan, id", state)
 
     def withdraw(self, id: str) -> bool:
-        """Never send a report again, and have the next ``send`` take it back where it may have arrived; whether it is
-        gone already."""
+        """Withdraw a report, and return whether it is gone: one that was never sent is deleted at once.
+
+        One that may have arrived is never sent again, and the next ``send`` asks the collector to delete it.
+        """
         with self._writing() as store:
-            found = store.execute("SELECT tried FROM reports WHERE id = ?", [id]).fetchone()
-            if found is None:
+            row = store.execute("SELECT tried FROM reports WHERE id = ?", [id]).fetchone()
+            if row is None:
                 raise OutboxError(f"no report has the id {visible(id)}; the ledger lists those there are")
-            if found[0]:
+            if row[0]:
                 store.execute("UPDATE reports SET state = 'withdrawing' WHERE id = ?", [id])
             else:
                 store.execute("DELETE FROM reports WHERE id = ?", [id])
-        return not found[0]
+        return not row[0]
 
     # --- sending ------------------------------------------------------------------------------------------------
 
     def send(
         self, *, tries: int = 5, seconds: float = 60.0, timeout: float = 15.0, pause: float = 0.5
     ) -> Sending:
-        """Send what is waiting and take back what is withdrawn, for at most so many tries and seconds.
+        """Send the waiting reports and withdraw the withdrawn ones, in at most so many ``tries`` and ``seconds``.
 
-        Between tries it waits pause · 2^k, of which up to half is left off at random, or as long as the collector asks;
-        what that leaves no time for stays for the next call. Only one process sends at a time, others wait their turn.
+        ``timeout``: seconds for one request. Between tries it waits ``pause`` · 2^k seconds, of which up to half is
+        left off at random, or as long as the collector asks; what there is no time for stays for the next call. Only
+        one process sends at a time; others wait for it.
         """
         deadline, done = time.monotonic() + seconds, Sending()
 
@@ -175,8 +190,8 @@ class Outbox:
         with self._only_sender(seconds) as alone:
             done.problem = None if alone else "another process is sending"
             for attempt in range(tries if alone else 0):
-                problems = self._once_each(ask, done)
-                done.problem = next((f"{urlsplit(submit).netloc}: {said}" for submit, said in problems.items()), None)
+                problems = self._try_all(ask, done)
+                done.problem = next((f"{urlsplit(submit).netloc}: {why}" for submit, why in problems.items()), None)
                 backoff = min(pause * 2**attempt, LONGEST_BACKOFF) * random.uniform(0.5, 1)
                 wait = max(backoff, min(map(self._pause, problems), default=0.0))
                 if not problems or attempt == tries - 1 or time.monotonic() + wait > deadline:
@@ -185,8 +200,8 @@ class Outbox:
         done.waiting = self._run("SELECT count(*) FROM reports WHERE state IN ('waiting', 'withdrawing')")[0][0]
         return done
 
-    def _once_each(self, ask: Ask, done: Sending) -> dict[str, str]:
-        """Every queue, as far as it goes, and every withdrawal; what stood in the way, by address."""
+    def _try_all(self, ask: Ask, done: Sending) -> dict[str, str]:
+        """Send every queue as far as it goes and try every withdrawal; return the problems by address."""
         problems: dict[str, str] = {}
         for submit, plan, id in self._run(
             "SELECT DISTINCT submit, plan, '' FROM reports WHERE state = 'waiting' "
@@ -194,20 +209,20 @@ class Outbox:
         ):
             if self._pause(submit):
                 problems.setdefault(submit, "asks to wait")
-            elif said := self._take_back(ask, submit, id, done) if id else self._send_queue(ask, submit, plan, done):
-                problems[submit] = said
+            elif why := self._send_deletion(ask, submit, id, done) if id else self._send_queue(ask, submit, plan, done):
+                problems[submit] = why
         return problems
 
     def _send_queue(self, ask: Ask, submit: str, plan: str, done: Sending) -> str | None:
-        """One batch after another until nothing is left, or nothing moves."""
-        while batch := self._batch(submit, plan):
+        """Send one batch after another until none is left or one settles no report; return the problem, or None."""
+        while batch := self._next_batch(submit, plan):
             settled, problem = self._send_batch(ask, submit, plan, batch, done)
             if problem and not settled:
                 return problem
         return None
 
-    def _batch(self, submit: str, plan: str) -> list[Entry]:
-        """The next reports, from now on such as may have arrived."""
+    def _next_batch(self, submit: str, plan: str) -> list[Entry]:
+        """Return the next waiting reports of a queue, marked as tried: from now on they may have arrived."""
         where = "WHERE submit = ? AND plan = ? AND state = 'waiting' ORDER BY id LIMIT ?"
         batch = self._read(where, submit, plan, BATCH)
         with self._writing() as store:
@@ -217,70 +232,76 @@ class Outbox:
     def _send_batch(
         self, ask: Ask, submit: str, plan: str, batch: list[Entry], done: Sending
     ) -> tuple[int, str | None]:
-        """How many of these reports were settled, and what stood in the way of the others."""
+        """Send a batch, and return how many reports were settled and what is in the way of the others (None: nothing).
+
+        A batch that is refused without a word about its reports is sent again in halves.
+        """
         reports = [
             {"id": each.id, "report": each.report, **({"invitation": each.invitation} if each.invitation else {})}
             for each in batch
         ]
         answer = ask(submit, _json({"plan": plan, "reports": reports}).encode())
-        accepted, refused = answer.verdict([each.id for each in batch])
+        accepted, refused = answer.sort_reports([each.id for each in batch])
         if answer.final and not accepted and not refused:
             if len(batch) > 1:
                 middle = len(batch) // 2
                 halves = [self._send_batch(ask, submit, plan, half, done) for half in (batch[:middle], batch[middle:])]
                 return halves[0][0] + halves[1][0], halves[0][1] or halves[1][1]
-            refused = {batch[0].id: answer.said}
+            refused = {batch[0].id: answer.description}
         self._settle(accepted, refused)
         done.accepted += accepted
         done.refused |= refused
         settled = len(accepted) + len(refused)
-        return settled, None if settled == len(batch) else answer.said
+        return settled, None if settled == len(batch) else answer.description
 
     def _settle(self, accepted: Sequence[str], refused: Mapping[str, str]) -> None:
+        """Write into the file which waiting reports were accepted, and which were refused for what reason."""
         rows = [("sent", date.today().isoformat(), id) for id in accepted]
         rows += [("refused", reason, id) for id, reason in refused.items()]
         with self._writing() as store:
             store.executemany("UPDATE reports SET state = ?, note = ? WHERE id = ? AND state = 'waiting'", rows)
 
-    def _take_back(self, ask: Ask, submit: str, id: str, done: Sending) -> str | None:
+    def _send_deletion(self, ask: Ask, submit: str, id: str, done: Sending) -> str | None:
+        """Ask a collector to delete a report; return the problem where that has to be tried again, else None."""
         answer = ask(submit, None, id)
         if answer.good or answer.status in NOT_THERE:
             self._run("DELETE FROM reports WHERE id = ?", id)
             done.withdrawn.append(id)
         elif answer.final:
-            done.refused[id] = f"not withdrawn: {answer.said}"
+            done.refused[id] = f"not withdrawn: {answer.description}"
             self._run("UPDATE reports SET state = 'refused', note = ? WHERE id = ?", done.refused[id], id)
         else:
-            return answer.said
+            return answer.description
         return None
 
     def _pause(self, submit: str) -> float:
-        """Seconds that an address asks to wait."""
-        found = self._run("SELECT until FROM pauses WHERE submit = ?", submit)
-        left = found[0][0] - time.time() if found else 0.0
+        """Return the seconds for which an address still asks to wait; 0 for none, or more than LONGEST_PAUSE."""
+        rows = self._run("SELECT until FROM pauses WHERE submit = ?", submit)
+        left = rows[0][0] - time.time() if rows else 0.0
         return left if 0 < left <= LONGEST_PAUSE else 0.0
 
     # --- the file -----------------------------------------------------------------------------------------------
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """The file inside one transaction, on the disk when it ends; an error undoes it."""
-        with self._said(), closing(_connected(self.path, BUSY_SECONDS)) as store:
-            store.execute("PRAGMA synchronous = EXTRA")
-            store.execute("PRAGMA secure_delete = ON")
+        """Open the file inside one transaction, which is on the disk when it ends; an error undoes it."""
+        with self._translate_errors(), closing(_connect(self.path, BUSY_SECONDS)) as store:
+            store.execute("PRAGMA synchronous = EXTRA")  # survives a loss of power, the folder's entry too
+            store.execute("PRAGMA secure_delete = ON")  # a withdrawn report leaves no trace in the file
             store.execute("BEGIN IMMEDIATE")
             yield store
             store.execute("COMMIT")
 
     def _run(self, statement: str, *parts: Any) -> list[Any]:
+        """Execute one statement in a transaction of its own, and return its rows."""
         with self._writing() as store:
             return store.execute(statement, parts).fetchall()
 
     def _read(self, where: str, *parts: Any) -> list[Entry]:
-        """The reports that are chosen, and are as they were put."""
+        """Read the reports that a WHERE clause chooses; an error if one is not as it was put."""
         names = "id, submit, plan, report, state, note, invitation, seal"
         rows = self._run(f"SELECT {names} FROM reports {where}", *parts)
-        with self._said():
+        with self._translate_errors():
             if any(_seal(*row[:4]) != row[7] for row in rows):
                 raise sqlite3.DatabaseError("a report in the file is damaged")
         return [
@@ -289,35 +310,38 @@ class Outbox:
         ]
 
     @contextmanager
-    def _said(self) -> Iterator[None]:
-        """SQLite's errors as a sentence."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Raise SQLite's errors as OutboxError, with a sentence that names the file and says what to do."""
         try:
             yield
         except sqlite3.OperationalError as error:
             hint = "nothing was changed, try again when that is mended"
             raise OutboxError(f"{self.path.name}: {error}; {hint}") from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of a damaged name in SQLite's own words
-            said = error if isinstance(error, sqlite3.Error) else "the file is damaged"
-            raise OutboxError(f"{self.path.name}: {said}; it is left as it is: mend it, or move it away") from None
+            why = error if isinstance(error, sqlite3.Error) else "the file is damaged"
+            raise OutboxError(f"{self.path.name}: {why}; it is left as it is: mend it, or move it away") from None
 
     @contextmanager
     def _only_sender(self, seconds: float) -> Iterator[bool]:
-        """Whether this is the one sender: it holds a file beside, until the process ends."""
-        with self._said(), held_alone(self.path.with_name(f"{self.path.name}.sender"), seconds) as alone:
+        """Wait so many seconds to be the only sender, and yield whether it is: it locks a file beside the outbox."""
+        with self._translate_errors(), held_alone(self.path.with_name(f"{self.path.name}.sender"), seconds) as alone:
             yield alone
 
 
-def _connected(path: Path, seconds: float) -> sqlite3.Connection:
+def _connect(path: Path, seconds: float) -> sqlite3.Connection:
+    """Open an existing SQLite file, without implicit transactions; ``seconds``: how long it waits for a lock."""
     store = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=seconds, isolation_level=None)
     store.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged one is found by its seal
     return store
 
 
 def _single(store: sqlite3.Connection, query: str) -> Any:
+    """Return the single value of a query."""
     return store.execute(query).fetchone()[0]
 
 
 def _json(value: Any) -> str:
+    """Write plain data as JSON, always in the same way; OutboxError for anything else."""
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError):
@@ -325,5 +349,5 @@ def _json(value: Any) -> str:
 
 
 def _seal(*parts: str) -> str:
-    """What tells a report from a damaged one."""
+    """Return the hash of a report's columns, by which damage to the file is noticed."""
     return hashlib.sha256(_json([str(part) for part in parts]).encode()).hexdigest()

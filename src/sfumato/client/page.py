@@ -1,8 +1,8 @@
 """The respondent's page: a folder of static files that any server can serve, made from a plan alone.
 
 The folder holds ``survey.json`` (the questions, the programs that blur, the sentences), the page and the device in
-JavaScript, and ``model.json`` where a model comes home. Opened in a browser, it speaks to nobody but the server that it
-came from and the address that reports are sent to; a Content-Security-Policy in the page itself holds it to that.
+JavaScript, and ``model.json`` where a model is sent back to the people. Opened in a browser, the page connects only to
+the server that it came from and the address that reports are sent to; a Content-Security-Policy in it enforces that.
 """
 
 from __future__ import annotations
@@ -20,34 +20,35 @@ MODEL = "model.json"
 SHOWN = (".js", ".css")
 """The endings of the files that a browser reads beside index.html."""
 MOST_CHOICES = 10_000
-"""A list on the page has at most so many lines."""
+"""The most choices of a list on the page. By judgement: browsers open such a list without a pause, and nobody finds an
+answer among more."""
 
 
 def write_page(
     plan: Plan, folder: str | Path, *, submit: str | None = None, collector: str | None = None,
     model: str | Path | None = None,
 ) -> list[Path]:
-    """Write the page into a folder, which is made where there is none; the files that it needs, index.html last.
+    """Write the respondent's page of a plan into a folder, and return the paths of its files, index.html last.
 
-    ``submit``: where reports are sent, an address or a path on the page's own server (None: people save them as a
-    file). Who receives them is whoever serves ``submit``; ``collector`` names it where the survey must be refused if it
-    is sent elsewhere. ``model``: a shipped model, in JSON.
+    ``folder``: made where there is none. ``submit``: where reports are sent, an address or a path on the page's own
+    server (None: people save their report as a file). ``collector``: the origin that receives reports, for devices that
+    refuse a survey which sends them elsewhere. ``model``: the file of a shipped model, in JSON, that the page offers.
     """
-    place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise ValueError(f"{place} is a file; name a folder")
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"{target} is a file; name a folder")
     shipped = None if model is None else _model_text(plan, Path(model))
     texts = page_texts(plan, submit=submit, collector=collector, model=shipped)
-    place.mkdir(parents=True, exist_ok=True)
+    target.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        write_text(text, place / name)
-    return [place / name for name in texts]
+        write_text(text, target / name)
+    return [target / name for name in texts]
 
 
 def page_texts(
     plan: Plan, *, submit: str | None = None, collector: str | None = None, model: str | None = None
 ) -> dict[str, str]:
-    """The files of the page by name, index.html last; ``model`` is a shipped model's text."""
+    """Return the texts of the page's files by name, index.html last; ``model`` is a shipped model's text."""
     static = files("sfumato.client") / "static"
     for name, each in plan.attributes.items():
         if len(getattr(each.domain, "labels", ())) > MOST_CHOICES:
@@ -67,7 +68,7 @@ def page_texts(
 
 
 def _origin(submit: str) -> str:
-    """Where an address leads, as a Content-Security-Policy names it; empty for a path on the page's own server."""
+    """Return the origin of an address as a Content-Security-Policy names it; empty for a path on the page's server."""
     parts = urlsplit(submit)
     if not parts.scheme and not parts.netloc and parts.path and not parts.query and not parts.fragment:
         return ""
@@ -81,7 +82,10 @@ def _origin(submit: str) -> str:
 
 
 def _in_language(language: str, page: str, home: str | None) -> str:
-    """index.html with what it says before any script runs in the plan's language, and the one address it may reach."""
+    """Return index.html with the text that stands before any script runs in the plan's language.
+
+    ``home``: the origin that the page may connect to beside its own server; None or empty: no other.
+    """
     say, english = voice(language), voice("en")
     changes = {
         'lang="en"': f'lang="{language}"',
@@ -94,7 +98,7 @@ def _in_language(language: str, page: str, home: str | None) -> str:
 
 
 def _model_text(plan: Plan, path: Path) -> str:
-    """A model that can be read and was learned by this plan, as it stands in its file."""
+    """Return the text of a model's file, if it can be read and was not learned from another plan's reports."""
     from sfumato.shipping import load
 
     shipped = load(path)

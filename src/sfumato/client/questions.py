@@ -1,4 +1,4 @@
-"""A plan's attributes as a device asks them: what an answer is, what is drawn of it once, and what of that is sent."""
+"""A plan's attributes as a device answers them: how answers are read, which report is drawn once, and what is sent."""
 
 from __future__ import annotations
 
@@ -16,22 +16,26 @@ from sfumato.channels.identity import canonical_text
 from sfumato.channels.longitudinal import Longitudinal
 from sfumato.channels.mechanism import Mechanism
 from sfumato.channels.program.random_words import KeyedWords
-from sfumato.client.ledger import Told, same_name
+from sfumato.client.ledger import LedgerEntry, same_name
 from sfumato.domain import Categories, Interval, Items, Row, is_missing
 from sfumato.guarantee.amplification import gamma_text
 from sfumato.plan import Attribute, Plan
 
 
-def questions_of(plan: Plan) -> list[Question]:
-    """The questions of a plan, made once and kept with it: a plan does not change."""
-    found: list[Question] | None = vars(plan).get("_questions")
-    if found is None:
-        found = vars(plan)["_questions"] = [Question(each) for each in plan.attributes.values()]
-    return found
+def questions_of(plan: Plan) -> list[DeviceQuestion]:
+    """Return the questions of a plan, which are made once and kept with the plan, because plans do not change."""
+    questions: list[DeviceQuestion] | None = vars(plan).get("_questions")
+    if questions is None:
+        questions = vars(plan)["_questions"] = [DeviceQuestion(each) for each in plan.attributes.values()]
+    return questions
 
 
-class Question:
-    """One attribute, and the blur of each of its levels."""
+class DeviceQuestion:
+    """One attribute of a plan as a device answers it, with the blur of each of its levels.
+
+    ``levels``: the blurs by level; by None where people choose no level. ``identity``: of the mechanism, None where
+    answers are sent as they are. ``same_name``: the attribute's name as the ledger compares it.
+    """
 
     def __init__(self, attribute: Attribute) -> None:
         self.name, self.domain, self.mechanism = attribute.name, attribute.domain, attribute.channel
@@ -44,7 +48,7 @@ class Question:
         self.levels = {name: blur_of(self.mechanism, name) for name in names}
 
     def value(self, answers: Mapping[str, Any]) -> Any:
-        """The person's answer as plain data, checked; None where it is missing."""
+        """Read and check the person's answer to this question as plain data; None where it is missing."""
         if isinstance(self.domain, Row):
             numbers = {name: domain.clean(answers[name]).item() for name, domain in self.domain.columns.items()}
             return None if any(is_missing(number) for number in numbers.values()) else numbers
@@ -64,36 +68,38 @@ class Question:
         return int(number) if number.is_integer() else number
 
     def identity_of_answer(self, value: Any) -> str:
-        """``identity_of([same_name, value])``; all of the text but the value is the same for everybody."""
+        """Return ``identity_of([same_name, value])``, the hash that names an answer; most of its text is cached."""
         return hashlib.sha256(f"{self._opening}{canonical_text(value)}]".encode()).hexdigest()
 
     def level(self, name: str | None) -> str | None:
-        """The level that a person chose, or the default; None where there is nothing to choose."""
+        """Return the level that a person chose, checked, or the default one; None where there is nothing to choose."""
         if self.mechanism is None or not self.has_levels:
             return None
         chosen = self.mechanism.default if is_missing(name) else name
         self.mechanism.level(chosen)
         return chosen
 
-    def is_over(self, told: Told) -> bool:
-        """Whether a report is of the same domain."""
-        return told.domain is self.domain_spec or told.domain_identity == self.domain_identity
+    def has_domain_of(self, entry: LedgerEntry) -> bool:
+        """Return whether a remembered report is about a value of the same domain."""
+        return entry.domain is self.domain_spec or entry.domain_identity == self.domain_identity
 
-    def blur(self, told: Told) -> Blur:
-        """The blur that a report was drawn by, or its like here."""
-        return self.levels[told.level if self.has_levels else None]
+    def blur_of_entry(self, entry: LedgerEntry) -> AnswerBlur:
+        """Return this question's blur at the level at which a remembered report was drawn."""
+        return self.levels[entry.level if self.has_levels else None]
 
-    def carries(self, told: Told) -> bool:
-        """Whether what was told can be sent as a report of this question."""
-        if (told.mechanism is None) != (self.mechanism is None) or (self.has_levels and told.level not in self.levels):
+    def can_send(self, entry: LedgerEntry) -> bool:
+        """Return whether a remembered report can be sent as a report of this question."""
+        if (entry.mechanism is None) != (self.mechanism is None):
             return False
-        return self.blur(told).carries(told.report, same=told.mechanism == self.identity)
+        if self.has_levels and entry.level not in self.levels:
+            return False
+        return self.blur_of_entry(entry).can_send(entry.report, same=entry.mechanism == self.identity)
 
 
-def blur_of(mechanism: Mechanism | None, level: str | None) -> Blur:
-    """The blur of a level."""
+def blur_of(mechanism: Mechanism | None, level: str | None) -> AnswerBlur:
+    """Return the blur of a mechanism at one level; without a mechanism the one that sends answers as they are."""
     if mechanism is None or not mechanism.levels:
-        return Blur(mechanism)
+        return AnswerBlur(mechanism)
     channel = mechanism.level(level)
     if isinstance(channel, SelectASize):
         return BasketBlur(channel)
@@ -102,33 +108,33 @@ def blur_of(mechanism: Mechanism | None, level: str | None) -> Blur:
     return RoundsBlur(channel) if isinstance(channel, Longitudinal) else ValueBlur(channel)
 
 
-class Blur:
-    """What an answer passes through at one level; here: nothing at all, or what blurs several numbers at once.
+class AnswerBlur:
+    """How an answer becomes a report at one level; this class sends it as it is, or blurs several numbers at once.
 
-    ``gamma``: the exact γ, as text, of the report that is remembered. ``afresh``: that is blurred again at every round.
+    A device draws a report once (``draw``) and remembers it; what it sends at every round is made from that (``send``).
     """
 
-    afresh = False
-    gamma: str | None = None
+    afresh = False  # whether the remembered report is blurred again at every round
+    gamma: str | None = None  # the exact γ of the remembered report, a fraction as text; None: no bound
 
     def __init__(self, mechanism: Mechanism | None) -> None:
         self.mechanism = mechanism
 
     def draw(self, value: Any, words: KeyedWords, question: str) -> Any:
-        """The report of a known value that is remembered, as plain data."""
+        """Draw the report of a value that the device remembers, as plain data, by its key's ``words``."""
         return value if self.mechanism is None else self.mechanism.randomize(value, key=words.secret, question=question)
 
-    def carries(self, report: Any, *, same: bool) -> bool:
-        """Whether a report, of the ``same`` mechanism or of another, can be sent as one of this level."""
+    def can_send(self, report: Any, *, same: bool) -> bool:
+        """Return whether a remembered report can be sent at this level; ``same``: its mechanism is this one."""
         return same
 
-    def sent(self, report: Any) -> Any:
-        """What is sent of what is remembered."""
+    def send(self, report: Any) -> Any:
+        """Return what is sent of a remembered report."""
         return report
 
 
-class ValueBlur(Blur):
-    """A channel of one value. Whatever number was told can be sent at the nearest place."""
+class ValueBlur(AnswerBlur):
+    """The blur of one value by a channel; a remembered number of another grid is sent as the nearest of this grid."""
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
@@ -140,32 +146,32 @@ class ValueBlur(Blur):
         row = words.row_about(f"{question}\0{self.noise}", code, self.program.words)
         return self.outputs.value_of(self.program.draw(code, row))
 
-    def carries(self, report: Any, *, same: bool) -> bool:
+    def can_send(self, report: Any, *, same: bool) -> bool:
         if report is None:
             return True
         if isinstance(self.outputs, Categories):
             return report in self.outputs.labels
         return isinstance(report, int | float) and not isinstance(report, bool) and math.isfinite(report)
 
-    def sent(self, report: Any) -> Any:
+    def send(self, report: Any) -> Any:
         return None if report is None else self.outputs.value_of(self.outputs.code_of(report))
 
 
 class SetBlur(ValueBlur):
-    """A set of categories, named by a number: what that stands for, only its own mechanism knows."""
+    """The blur of a category into a set of them, whose report is a number that only the same mechanism can read."""
 
     def draw(self, value: Any, words: KeyedWords, question: str) -> dict[str, Any]:
         return {"seed": super().draw(value, words, question)}
 
-    def carries(self, report: Any, *, same: bool) -> bool:
+    def can_send(self, report: Any, *, same: bool) -> bool:
         return report is None or same
 
-    def sent(self, report: Any) -> Any:
+    def send(self, report: Any) -> Any:
         return None if report is None else report["seed"]
 
 
 class RoundsBlur(ValueBlur):
-    """The permanent part is remembered, and blurred afresh at every round."""
+    """The blur of a longitudinal channel: its permanent report is remembered, and blurred afresh at every round."""
 
     afresh = True
 
@@ -173,12 +179,15 @@ class RoundsBlur(ValueBlur):
         super().__init__(channel.permanent)
         self.each_round = channel.instantaneous
 
-    def sent(self, report: Any) -> Any:
-        return None if report is None else self.each_round.randomize(super().sent(report))
+    def send(self, report: Any) -> Any:
+        return None if report is None else self.each_round.randomize(super().send(report))
 
 
-class BasketBlur(Blur):
-    """Baskets: a seed where there are seeds. It stands for other items with another mechanism; a bitmap does not."""
+class BasketBlur(AnswerBlur):
+    """The blur of a basket, whose report is a seed where the channel has seeds, else a bitmap.
+
+    Only the same mechanism can read a seed; a bitmap is read alike by all.
+    """
 
     def __init__(self, channel: SelectASize) -> None:
         super().__init__(channel)
@@ -192,14 +201,14 @@ class BasketBlur(Blur):
             return {"size": size, "seed": drawn.to_bytes(self.channel.seed_bits[size])[0].hex()}
         return {"size": size, "bitmap": drawn.to_bytes()[0].hex()}
 
-    def carries(self, report: Any, *, same: bool) -> bool:
+    def can_send(self, report: Any, *, same: bool) -> bool:
         if report is None:
             return True
         basket = report if isinstance(report, dict) else {}
         return basket.get("size") in self.channel.sizes and (same or "bitmap" in basket)
 
     def bitmap(self, sent: dict[str, Any]) -> BasketReports:
-        """The report as those read it who count on this side of the wire."""
+        """Return a sent report as `BasketReports` of bitmaps, which counts take."""
         form = "seed" if "seed" in sent else "bitmap"
         data = [bytes.fromhex(sent[form])]
         return self.channel.expand(BasketReports.of_bytes(self.channel.items, [sent["size"]], data, form == "seed"))

@@ -1,4 +1,4 @@
-"""Asking a collector over HTTP: addresses that reports may go to, one request within bounds, and what an answer says.
+"""Requests to a collector over HTTP: addresses that reports may go to, one bounded request, and how its answer is read.
 
     POST submit          {"plan": identity, "reports": [{"id": …, "report": {…}, "invitation": …}, …]}
                          → {"accepted": [id, …], "refused": [{"id": …, "reason": …}, …]}
@@ -24,8 +24,13 @@ from urllib.request import HTTPErrorProcessor, ProxyHandler, Request, build_open
 from sfumato.prose import visible
 
 MOST_READ = 1 << 20
+"""The most bytes of an answer that are read, against a collector that fills the memory. By judgement: an answer to 100
+reports (the outbox's batch) takes tens of kilobytes."""
 MOST_SAID = 300
+"""The most characters of a reason in a collector's words that are kept and shown, about three lines of a terminal."""
 LONGEST_PAUSE = 24 * 3600.0
+"""The most seconds that a collector's Retry-After is heeded, a day, as in ``client/static/outbox.js``: a wrong clock or
+a wrong header must not hold reports back for ever."""
 NOT_YET = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 NOT_THERE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "sfumato"}
@@ -33,64 +38,70 @@ HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Us
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back: status 0 and a reason where nothing did; ``wait``: seconds that the collector asks for."""
+    """A collector's answer to one request."""
 
-    status: int = 0
-    data: bytes = b""
-    wait: float = 0.0
-    reason: str = ""
+    status: int = 0  # the HTTP status; 0: no answer came
+    data: bytes = b""  # the body
+    wait: float = 0.0  # seconds that the collector asks to wait
+    reason: str = ""  # why no answer came
 
     @property
     def good(self) -> bool:
+        """Whether the request succeeded."""
         return 200 <= self.status < 300
 
     @property
     def final(self) -> bool:
-        """A refusal that will not change."""
+        """Whether the request was refused in a way that will not change."""
         return 400 <= self.status < 500 and self.status not in NOT_YET
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
+        """What came back, as words that follow an address: answered 404 Not Found."""
         if not self.status:
             return f"no connection ({self.reason})"
         if self.good:
             return "the answer names none of the reports that were sent"
         if 300 <= self.status < 400:
             return f"redirects elsewhere ({self.status}), which is not followed"
-        known = {each.value: each.phrase for each in HTTPStatus}
-        return f"answered {self.status} {known.get(self.status, '')}".rstrip()
+        phrases = {each.value: each.phrase for each in HTTPStatus}
+        return f"answered {self.status} {phrases.get(self.status, '')}".rstrip()
 
-    def verdict(self, ids: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-        """Which of these reports the collector accepted, and which it refused for what reason; nonsense names none."""
+    def sort_reports(self, ids: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+        """Return (ids that the collector accepted, reasons by id that it refused), of the ids that were sent.
+
+        An id that the answer does not name is in neither; an answer that cannot be read names none.
+        """
         if not (self.good or self.final):
             return [], {}
         try:
-            found = json.loads(self.data)
+            document = json.loads(self.data)
         except (ValueError, RecursionError):
             return [], {}
-        named = {key: found.get(key) if isinstance(found, dict) else None for key in ("accepted", "refused")}
-        accepted, listed = (each if isinstance(each, list) else [] for each in named.values())
-        taken_in = {each for each in accepted if isinstance(each, str)}
-        taken = [id for id in ids if id in taken_in]
+        lists = (document.get(key) if isinstance(document, dict) else None for key in ("accepted", "refused"))
+        accepted, refused = (each if isinstance(each, list) else [] for each in lists)
+        accepted_ids = {each for each in accepted if isinstance(each, str)}
         reasons = {
-            each["id"]: visible(str(each.get("reason") or self.said)[:MOST_SAID])
-            for each in listed
+            each["id"]: visible(str(each.get("reason") or self.description)[:MOST_SAID])
+            for each in refused
             if isinstance(each, dict) and isinstance(each.get("id"), str)
         }
-        return taken, {id: reasons[id] for id in ids if id in reasons and id not in taken_in}
+        unsettled = [id for id in ids if id not in accepted_ids]
+        return [id for id in ids if id in accepted_ids], {id: reasons[id] for id in unsettled if id in reasons}
 
 
 class _AsItIs(HTTPErrorProcessor):
-    """Every answer as it is: no redirect is followed, and no status is an exception."""
+    """A handler that passes every answer on: no redirect is followed, and no status is an exception."""
 
     def http_response(self, request: Request, response: Any) -> Any:
+        """Return the response as it is."""
         return response
 
     https_response = http_response
 
 
 def request(submit: str, body: bytes | None, id: str, seconds: float) -> Answer:
-    """Send a body, or without one withdraw an id."""
+    """Post a body to the address that takes reports, or without a body withdraw the report of this id."""
     parts = urlsplit(submit)
     if body is None:
         parts = parts._replace(path=f"{parts.path.rstrip('/')}/{id}")
@@ -101,20 +112,25 @@ def ask(
     address: str, method: str = "GET", body: bytes | None = None, seconds: float = 15.0, *, token: str = "",
     most: int = MOST_READ,
 ) -> Answer:
-    """One request, answered within so many seconds and bytes. What goes to this machine itself passes no proxy."""
+    """Send one HTTP request and return its answer; without an answer its status is 0.
+
+    ``seconds`` and ``most``: the time and the bytes that the answer may take; ``token``: sent as a bearer's. Requests
+    to this machine itself pass no proxy.
+    """
     until = time.monotonic() + seconds
     direct = [ProxyHandler({})] if is_loopback(urlsplit(address).hostname) else []
     headers = HEADERS | ({"Authorization": f"Bearer {token}"} if token else {})
     try:
-        asked = Request(address, body, headers, method=method)
-        with build_opener(_AsItIs, *direct).open(asked, timeout=seconds) as response:
-            wait = 0.0 if response.status < 300 else _wait(response.headers.get("Retry-After", ""))
+        message = Request(address, body, headers, method=method)
+        with build_opener(_AsItIs, *direct).open(message, timeout=seconds) as response:
+            wait = 0.0 if response.status < 300 else _read_wait(response.headers.get("Retry-After", ""))
             return Answer(response.status, _read(response, until, most), wait)
     except (OSError, HTTPException, ValueError) as error:
         return Answer(reason=visible(str(getattr(error, "reason", error)) or type(error).__name__)[:MOST_SAID])
 
 
 def _read(response: Any, until: float, most: int) -> bytes:
+    """Read a response's body, of at most so many bytes and until this time of the monotonic clock."""
     data = b""
     while part := response.read1(1 << 16):
         data += part
@@ -125,8 +141,8 @@ def _read(response: Any, until: float, most: int) -> bytes:
     return data
 
 
-def _wait(text: str) -> float:
-    """Retry-After, in seconds: a number of them, or a date."""
+def _read_wait(text: str) -> float:
+    """Read a Retry-After header, a number of seconds or a date, as seconds from now; 0 where it cannot be read."""
     seconds = 0.0
     with suppress(ValueError):
         seconds = float(text) if text.isdigit() else parsedate_to_datetime(text).timestamp() - time.time()
@@ -134,13 +150,16 @@ def _wait(text: str) -> float:
 
 
 def check_address(address: str, insecure: bool = False) -> SplitResult:
-    """An address that reports may be sent to: https, or http on this machine."""
+    """Return the parts of an address that reports may be sent to: https, or http on this machine.
+
+    ``insecure`` permits http to other machines. ValueError for any other address.
+    """
     try:
         parts = urlsplit(address)
-        known = parts.scheme in ("https", "http") and parts.hostname and parts.port != 0
+        valid = parts.scheme in ("https", "http") and parts.hostname and parts.port != 0
     except ValueError:
-        known = False
-    if not known or parts.username is not None or parts.fragment or not re.fullmatch("[!-~]+", address):
+        valid = False
+    if not valid or parts.username is not None or parts.fragment or not re.fullmatch("[!-~]+", address):
         raise ValueError("reports cannot be sent to this address; give for example https://town.example/submit")
     if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname):
         raise ValueError(f"what is sent to {address} can be read by everybody on the way; use https")
@@ -148,7 +167,7 @@ def check_address(address: str, insecure: bool = False) -> SplitResult:
 
 
 def origin_of(address: str) -> str:
-    """Who receives what is sent to an address, as browsers write it.
+    """Return the origin of an address (scheme, host and unusual port), as browsers write it.
 
     >>> origin_of("HTTPS://Town.example:443/submit")
     'https://town.example'
@@ -160,7 +179,7 @@ def origin_of(address: str) -> str:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether a host is this machine itself."""
+    """Return whether a host is this machine itself."""
     try:
         return host == "localhost" or ip_address(host or "").is_loopback
     except ValueError:

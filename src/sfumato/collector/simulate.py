@@ -161,13 +161,13 @@ class Crowd:
                 return
             time.sleep(max(answer.wait, min(PAUSE * 2**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1)))
         else:
-            self.outcome.problem = answer.said
+            self.outcome.problem = answer.description
         with self._counting:
             self.outcome.unanswered += len(batch)
 
     def _settle(self, batch: list[dict[str, Any]], answer: Answer, size: int) -> list[dict[str, Any]]:
         """Count what is settled; the others."""
-        accepted, refused = answer.verdict([each["id"] for each in batch])
+        accepted, refused = answer.sort_reports([each["id"] for each in batch])
         if answer.final and not accepted and not refused:
             refused = dict.fromkeys((each["id"] for each in batch), _reason(answer))
         with self._counting:
@@ -209,4 +209,4 @@ def _reason(answer: Answer) -> str:
     try:
         return str(json.loads(answer.data)["reason"])
     except (ValueError, KeyError, TypeError):
-        return answer.said
+        return answer.description

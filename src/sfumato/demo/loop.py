@@ -96,7 +96,7 @@ class Analyst:
 
 def _good(answer: Answer) -> Answer:
     if not answer.good:
-        raise ValueError(f"the collector {answer.said}: {answer.data[:300].decode(errors='replace')}")
+        raise ValueError(f"the collector {answer.description}: {answer.data[:300].decode(errors='replace')}")
     return answer
 
 

@@ -1,4 +1,4 @@
-"""What reports tell, as figures for a program and as a page for people; the dashboard and offline reports read it."""
+"""Estimates from the reports of a plan, as figures for a program and as a page for people, online and offline."""
 
 from sfumato.findings.analysis import counts, estimates, joint
 from sfumato.findings.answers import baskets_in

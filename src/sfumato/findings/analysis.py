@@ -1,7 +1,7 @@
-"""What reports tell, as plain data: counts, estimates with their errors by class and by level, two questions together.
+"""Figures from reports, as plain data: counts, estimates with errors by class and by level, two questions together.
 
-Reports are a table of them, of any kind, or the counts of them by question; numbers are finite or None. Nothing here
-fails for want of reports: what cannot be said yet is a sentence among ``messages``.
+Reports come as a table of any kind, or as counts of them by question; numbers are finite or None. Nothing here fails
+for want of reports: what cannot be estimated yet is a sentence among ``messages``.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from sfumato.findings.answers import (
 from sfumato.findings.bars import bar, half_widths, reports_needed, rows_of
 from sfumato.findings.fakes import (
     heaps,
-    moved,
+    scale_to_fakes,
     table_and_inverse,
     variance_of_one,
     worst_of_mean,
     worst_of_shares,
 )
-from sfumato.findings.groups import Groups, compare
+from sfumato.findings.groups import GroupEstimates, compare
 from sfumato.findings.means import mean_of
 from sfumato.itemsets.supports import MemoryHolder, SupportCounter
 from sfumato.plan import Plan
@@ -53,39 +53,49 @@ from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.misfit import misfit_in_words
 from sfumato.reconstruction.reconstruct import with_unasked
 
-MOST_GROUPS, MOST_ITEMS = 6, 1_000
+MOST_GROUPS = 6
+"""The most classes, or levels, that are compared: the colours of the page that can be told apart (``pages``)."""
+MOST_ITEMS = 1_000
+"""The most items of a question that are estimated, those with the largest support. By judgement: a page shows 100."""
 MOST_ROWS = 20_000
-"""Of a question with more categories the page shows none."""
+"""The most categories of a question that are estimated. By judgement: JSON of a few megabytes; a page shows 100."""
 JOINT_INTERVALS = 5
+"""The intervals of a number beside another question. By judgement: 25 pairs of two numbers fit a table, and more pairs
+have too few people each to be told from noise."""
 KINDS = {Interval: "numbers", Categories: "categories", Items: "items"}
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """How blurred answers are to be reconstructed; see `estimates`."""
+    """The options of a reconstruction, as `estimates` takes them."""
 
-    intervals: int | None = None
+    intervals: int | None = None  # of numbers; None: as many as the reports decide
     method: str = "smooth"
-    shares: Mapping[str, float] | None = None
+    shares: Mapping[str, float] | None = None  # the known share of each class in the population
 
 
 # --- the views --------------------------------------------------------------------------------------------------------
 
 
 def counts(reports: Any, plan: Plan) -> dict[str, Any]:
-    """Count the reports, question by question: answered and missing, in all, by class and by level."""
+    """Count the reports, question by question: answered and missing, in all, by class and by level.
 
-    def some(tally: Any) -> dict[str, int]:
+    ``reports``: a table of reports, or counts of them by question; ``plan``: the plan that they answer.
+    """
+
+    def count(tally: Any) -> dict[str, int]:
         return {"answered": int(tally.total), "missing": int(tally.missing)}
 
-    def several(parts: Mapping[Any, Any]) -> list[dict[str, Any]]:
-        return [{"label": plain(label), **some(part)} for label, part in parts.items()]
+    def count_groups(groups: Mapping[Any, Any]) -> list[dict[str, Any]]:
+        return [{"label": plain(label), **count(group)} for label, group in groups.items()]
 
     answers = answers_of(reports, plan)
     questions = {
-        each.name: {**some(each.whole), "by_class": several(each.by_class), "by_level": several(each.by_level)}
+        each.name: {
+            **count(each.whole), "by_class": count_groups(each.by_class), "by_level": count_groups(each.by_level),
+        }
         for each in answers.questions
-    }
+    }  # fmt: skip
     return {"reports": answers.people, "class": plan.target, "questions": questions}
 
 
@@ -93,33 +103,33 @@ def estimates(
     reports: Any, plan: Plan, question: str = "", intervals: int | None = None, *, method: str = "smooth",
     class_name: str | None = None, shares: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Estimate what the reports say of every question: with errors, by class and by level, how precise it is, and what
-    fakes could do to it.
+    """Estimate the shares of every answer from reports: with errors, by class and by level, with what fakes could do.
 
     Every row has ``value``, ``stderr``, the ends ``from`` and ``to`` of its 90 % bar, and ``within_noise``.
 
     ``reports``: a table of reports (pandas, Polars, PyArrow, a mapping, …), or the counts of them by question, as
-    ``plan.counts`` gives them. ``question``: this one only. ``intervals``: of blurred numbers, instead of as many as
-    the reports can tell apart. ``method``: how to reconstruct, as in `sf.reconstruct`. ``class_name``:
-    what the classes of counts are called. ``shares``: the known share of each class in the population, by which the
-    classes are put together.
+    ``plan.counts`` gives them. ``plan``: the plan that they answer. ``question``: this one only. ``intervals``: of
+    blurred numbers, instead of as many as the reports can tell apart. ``method``: how to reconstruct, as in
+    `sf.reconstruct`. ``class_name``: the name of the classes of counts. ``shares``: the known share of each class in
+    the population; the estimates of the classes are then combined by it.
     """
     if question and question not in plan.columns:
         raise ValueError(f"there is no question {question!r}; there are {', '.join(plan.columns)}")
     answers, wishes = answers_of(reports, plan, class_name), Wishes(intervals, method, shares)
     questions = {
-        each.name: _question(each, plan, answers.class_blur, wishes)
+        each.name: _estimate_question(each, plan, answers.class_blur, wishes)
         for each in answers.questions
         if each.name == (question or each.name)
     }
-    found = {"reports": answers.people, "class": answers.class_name, "questions": questions}
-    return plain(found)  # type: ignore[no-any-return]
+    figures = {"reports": answers.people, "class": answers.class_name, "questions": questions}
+    return plain(figures)  # type: ignore[no-any-return]
 
 
 def joint(reports: Any, plan: Plan, first: str, second: str) -> dict[str, Any]:
-    """Estimate two questions together: the share of people in every pair of answers, with its error where there is one.
+    """Estimate two questions together: the share of people in every pair of answers.
 
-    ``reports``: a table of reports.
+    ``reports``: a table of reports; ``plan``: the plan that they answer; ``first`` and ``second``: the two questions.
+    ``stderr`` is None where a question is a number.
     """
     both, channels = (first, second), seen_together(plan)
     for name in both:
@@ -155,17 +165,16 @@ def seen_together(plan: Plan) -> dict[str, Mechanism | None]:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """An estimate of the shares, and the mean where answers are numbers; None where nobody answered, or where the list
-    of answers is too long to show."""
+    """The estimates of one question for one group of people."""
 
     reports: float
     missing: float
-    estimate: Estimate | None = None
-    mean: WithError | None = None
+    estimate: Estimate | None = None  # of the shares; None: nobody answered, or there are too many answers to show
+    mean: WithError | None = None  # of numbers that have an unbiased mean
 
     @property
     def vector(self) -> tuple[Floats, Floats]:
-        """Return all that was estimated in a row, with variances; shares first."""
+        """Return (the shares and, last, the mean if there is one; their variances)."""
         assert self.estimate is not None
         values, variances = self.estimate.probabilities, self.estimate.stderr**2
         if self.mean is None:
@@ -174,21 +183,24 @@ class Measure:
 
 
 def measure(answers: Answers, tally: Any, cells: Any, wishes: Wishes) -> Measure:
-    """Estimate the shares behind some of the answers to a question: of intervals, of categories, or of the people who
-    hold each of the items ``cells``."""
-    if not tally.total or _is_too_long(answers.domain):
+    """Estimate the shares of a question's answers for the people of one tally.
+
+    ``tally``: their Counts, ClearCounts or BasketCounts; ``cells``: the intervals of numbers (edges or how many), or
+    the codes of the items to estimate; None: those that the reports suggest.
+    """
+    if not tally.total or _has_too_many_rows(answers.domain):
         return Measure(tally.total, tally.missing)
     if isinstance(tally, Counts):
-        wanted = cells if isinstance(answers.domain, Interval) else None
-        estimate = reconstruct(tally, intervals=wanted, method=wishes.method)
+        intervals = cells if isinstance(answers.domain, Interval) else None
+        estimate = reconstruct(tally, intervals=intervals, method=wishes.method)
         return Measure(tally.total, tally.missing, estimate, mean_of(tally.effective()))
     if isinstance(tally, ClearCounts):
         return Measure(tally.total, tally.missing, _clear_estimate(answers.domain, tally), tally.mean)
     return Measure(tally.total, tally.missing, _item_estimate(answers.channel, tally, cells))
 
 
-def _put_together(whole: Measure, classes: Mapping[Hashable, Measure], shares: Mapping[str, float]) -> Measure:
-    """Return the estimates of all classes, put together by the classes' known shares of the population."""
+def _combine_classes(whole: Measure, classes: Mapping[Hashable, Measure], shares: Mapping[str, float]) -> Measure:
+    """Combine the estimates of all classes by the classes' known shares of the population."""
     estimates_by_class = {str(label): each.estimate for label, each in classes.items()}
     means = {str(label): each.mean for label, each in classes.items()}
     mean = None if None in means.values() else combine(means, shares)
@@ -196,8 +208,10 @@ def _put_together(whole: Measure, classes: Mapping[Hashable, Measure], shares: M
 
 
 def _clear_estimate(domain: Domain, tally: ClearCounts) -> Estimate:
-    """Return p = N/n with the covariance (diag h − hhᵀ)/n of people drawn from a crowd; h = (N + ½)/(n + k/2), because
-    a share of nobody is not a certain zero."""
+    """Estimate the shares of clear answers, as those of a sample of n people in k cells.
+
+        p = N/n,   covariance (diag h − hhᵀ)/n,   h = (N + ½)/(n + k/2), so that a share of nobody is no certain zero.
+    """
     n = tally.total
     h = (tally.histogram + 0.5) / (n + tally.histogram.size / 2)
     spread = (np.diag(h) - np.outer(h, h)) / n
@@ -208,8 +222,10 @@ def _clear_estimate(domain: Domain, tally: ClearCounts) -> Estimate:
 
 
 def _item_estimate(channel: Any, tally: BasketCounts, items: Any) -> Estimate:
-    """Return the share of people who hold each item. To the error of the blur comes s(1−s)/n of people drawn from a
-    crowd."""
+    """Estimate the share s of people who have each item, with the blur's variance and the s(1−s)/n of a sample.
+
+    ``items``: codes of items; None: the MOST_ITEMS with the largest shares.
+    """
     holder = MemoryHolder.of_reports([(tally.reports, channel)])
     level = SupportCounter(holder).count(np.arange(channel.items.size)[:, None])
     if items is None:
@@ -223,45 +239,48 @@ def _item_estimate(channel: Any, tally: BasketCounts, items: Any) -> Estimate:
 # --- one question -----------------------------------------------------------------------------------------------------
 
 
-def _question(answers: Answers, plan: Plan, class_blur: Floats | None, wishes: Wishes) -> dict[str, Any]:
+def _estimate_question(answers: Answers, plan: Plan, class_blur: Floats | None, wishes: Wishes) -> dict[str, Any]:
+    """Return the figures of one question, as `estimates` has them under its name."""
     blurred_counts = answers.whole if isinstance(answers.whole, Counts) else None
     cells = None if blurred_counts is None else wishes.intervals or intervals_told(blurred_counts)
     whole = measure(answers, answers.whole, cells, wishes)
-    found: dict[str, Any] = {"question": answers.question, "kind": KINDS[type(answers.domain)]}
-    found |= {"blurred": answers.channel is not None, "reports": whole.reports, "missing": whole.missing}
-    found |= {"rows": [], "mean": None, "by_class": None, "by_level": None, "fit": None, "heaps": [], "fakes": None}
+    figures: dict[str, Any] = {"question": answers.question, "kind": KINDS[type(answers.domain)]}
+    figures |= {"blurred": answers.channel is not None, "reports": whole.reports, "missing": whole.missing}
+    figures |= {"rows": [], "mean": None, "by_class": None, "by_level": None, "fit": None, "heaps": [], "fakes": None}
     if whole.estimate is None:
         message = "There are no reports yet."
         if whole.missing:
             message = f"Nobody has answered this question yet; {whole.missing:,.0f} left it out."
         if whole.reports:
             message = f"More than {MOST_ROWS:,} categories are too many to show; count them with plan.counts(reports)."
-        return {**found, "precision": _precision(answers, whole, None), "messages": [message]}
-    same = _items(answers, whole.estimate) if whole.estimate.edges is None else whole.estimate.edges
+        return {**figures, "precision": _measure_precision(answers, whole, None), "messages": [message]}
+    same = _item_codes(answers, whole.estimate) if whole.estimate.edges is None else whole.estimate.edges
     if wishes.shares is not None:
         classes = {label: measure(answers, part, same, wishes) for label, part in answers.by_class.items()}
-        whole = _put_together(whole, classes, wishes.shares)
+        whole = _combine_classes(whole, classes, wishes.shares)
     assert whole.estimate is not None
-    found["rows"] = rows_of(whole.estimate)
-    found["mean"] = None if whole.mean is None else bar(float(whole.mean), whole.mean.stderr**2)
+    figures["rows"] = rows_of(whole.estimate)
+    figures["mean"] = None if whole.mean is None else bar(float(whole.mean), whole.mean.stderr**2)
     if blurred_counts is not None:
-        found |= {"fit": whole.estimate.diagnostics.fit, "heaps": heaps(blurred_counts)}
+        figures |= {"fit": whole.estimate.diagnostics.fit, "heaps": heaps(blurred_counts)}
     messages = _messages(replace(whole, estimate=with_unasked(whole.estimate, answers.name, plan)))
     for view, parts, undo in (("by_class", answers.by_class, class_blur), ("by_level", answers.by_level, None)):
         if len(parts) > MOST_GROUPS:
             messages.append(f"{len(parts)} groups are too many to compare; up to {MOST_GROUPS} are.")
         elif parts and whole.reports >= FEW_REPORTS:
-            found[view] = _groups({label: measure(answers, part, same, wishes) for label, part in parts.items()}, undo)
-    precision = _precision(answers, whole, found["by_class"])
-    return {**found, "precision": precision, "fakes": _fakes(answers, whole), "messages": messages}
+            groups = {label: measure(answers, part, same, wishes) for label, part in parts.items()}
+            figures[view] = _compare_groups(groups, undo)
+    precision = _measure_precision(answers, whole, figures["by_class"])
+    return {**figures, "precision": precision, "fakes": _measure_fakes(answers, whole), "messages": messages}
 
 
-def _is_too_long(domain: Domain) -> bool:
+def _has_too_many_rows(domain: Domain) -> bool:
+    """Return whether a question has more categories than are estimated."""
     return isinstance(domain, Categories) and domain.size > MOST_ROWS
 
 
-def _items(answers: Answers, estimate: Estimate) -> Any:
-    """Return the codes of the items that were estimated, so that groups are estimated for the same ones."""
+def _item_codes(answers: Answers, estimate: Estimate) -> Any:
+    """Return the codes of the items in an estimate, for groups to be estimated for the same ones; None for labels."""
     if not isinstance(answers.domain, Items):
         return None
     code_of = {label: code for code, label in enumerate(answers.domain.labels)}
@@ -269,7 +288,7 @@ def _items(answers: Answers, estimate: Estimate) -> Any:
 
 
 def _messages(measured: Measure) -> list[str]:
-    """Return what must be known before trusting an estimate; of very few answers one sentence says it all."""
+    """Write the sentences to be read before trusting an estimate; for fewer than FEW_REPORTS answers one is enough."""
     assert measured.estimate is not None
     facts = measured.estimate.diagnostics
     if measured.reports >= FEW_REPORTS:
@@ -279,36 +298,38 @@ def _messages(measured: Measure) -> list[str]:
     return [*map(sentence, filter(None, [misfit_in_words(facts.fit)])), few]
 
 
-def _groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -> dict[str, Any]:
-    """Compare groups. One without answers is left out, unless a blur may have hidden its people in others.
+def _compare_groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -> dict[str, Any]:
+    """Return the comparison of groups by their estimates; ``undo``: the inverse of the groups' own table, or None.
 
-    ``verdict``: of two groups whose people are known, whether they differ at all.
+    A group without answers is left out, unless a blur may have put its people into others. ``verdict``: whether two
+    groups whose people are known differ at all, in words.
     """
     answered = {label: each for label, each in measures.items() if each.estimate is not None}
     reports = [{"label": label, "reports": each.reports} for label, each in measures.items()]
     if not answered:
-        nothing_found: dict[str, Any] = {"groups": [], "differences": [], "compared": 0, "stand_out": 0}
-        return {"reports": reports, "verdict": None, "smallest": None, **nothing_found}
-    some = next(iter(answered.values()))
+        empty: dict[str, Any] = {"groups": [], "differences": [], "compared": 0, "stand_out": 0}
+        return {"reports": reports, "verdict": None, "smallest": None, **empty}
+    first = next(iter(answered.values()))
     with_mean = all(each.mean is not None for each in answered.values())
-    size = some.estimate.probabilities.size  # type: ignore[union-attr]
+    size = first.estimate.probabilities.size  # type: ignore[union-attr]
     nothing = np.zeros(size + 1), np.zeros(size + 1)
     taken = answered if undo is None else measures
     vectors = [each.vector if label in answered else nothing for label, each in taken.items()]
     values, variances = (np.array([pair[part][: size + with_mean] for pair in vectors]) for part in (0, 1))
     people = np.array([float(each.reports) for each in taken.values()])
     blur = np.eye(len(taken)) if undo is None else undo
-    found = {"reports": reports, "verdict": None, **compare(Groups(list(taken), values, variances, people, blur), size)}
+    groups = GroupEstimates(list(taken), values, variances, people, blur)
+    comparison = {"reports": reports, "verdict": None, **compare(groups, size)}
     if undo is None and len(answered) == 2:
-        found["verdict"] = difference(*(each.estimate for each in answered.values())).verdict
-    return found
+        comparison["verdict"] = difference(*(each.estimate for each in answered.values())).verdict
+    return comparison
 
 
-def _precision(answers: Answers, whole: Measure, by_class: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the bars as they are, and how many reports in all would make them ±5, ±2 and ±1 points.
+def _measure_precision(answers: Answers, whole: Measure, by_class: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return how wide the bars of a question are, and how many reports in all would make them ±5, ±2 and ±1 points.
 
-    ``rough``: shares of ranges of blurred numbers, whose errors do not follow 1/√n: what is smooth is found sooner, and
-    what the noise hides later.
+    ``rough``: whether the errors do not follow 1/√n, as of shares of ranges of blurred numbers: what is smooth is found
+    sooner, and what the noise hides later.
     """
     answered = whole.reports / max(whole.reports + whole.missing, 1) or 1.0
     precision: dict[str, Any] = {"half_width": None, "needed": None, "rough": False, "mean": None}
@@ -327,8 +348,10 @@ def _precision(answers: Answers, whole: Measure, by_class: Mapping[str, Any] | N
 
 
 def _variance_of_one(answers: Answers, whole: Measure) -> float | None:
-    """Return what one report adds to the variance of the least certain share; of categories it is known before any
-    report comes."""
+    """Return the variance that one report adds to the least certain share; None where that is not known.
+
+    Of categories the channel's table gives it before any report comes, of others the present errors.
+    """
     tables = table_and_inverse(answers.whole) if isinstance(answers.whole, Counts) else None
     if tables is None or not isinstance(answers.domain, Categories):
         return None if whole.estimate is None else whole.reports * float((whole.estimate.stderr**2).max())
@@ -336,19 +359,19 @@ def _variance_of_one(answers: Answers, whole: Measure) -> float | None:
     return variance_of_one(*tables, (whole.reports * p + 0.5) / (whole.reports + p.size / 2))
 
 
-def _fakes(answers: Answers, whole: Measure) -> dict[str, Any] | None:
-    """Return what 1 % and 5 % of made-up reports do at worst: to a share, or to the mean of numbers."""
+def _measure_fakes(answers: Answers, whole: Measure) -> dict[str, Any] | None:
+    """Return how far 1 % and 5 % of made-up reports move a share, or the mean of numbers, at worst; None: not known."""
     assert whole.estimate is not None
     p, counts_of_blur = whole.estimate.probabilities, answers.whole if isinstance(answers.whole, Counts) else None
     if isinstance(answers.domain, Interval):
         if whole.mean is None:
             return None
-        return {"of": "mean", "moved": moved(worst_of_mean(counts_of_blur, float(whole.mean), answers.domain))}
+        return {"of": "mean", "moved": scale_to_fakes(worst_of_mean(counts_of_blur, float(whole.mean), answers.domain))}
     if counts_of_blur is not None:
         tables = table_and_inverse(counts_of_blur)
-        return None if tables is None else {"of": "share", "moved": moved(worst_of_shares(tables[1], p))}
+        return None if tables is None else {"of": "share", "moved": scale_to_fakes(worst_of_shares(tables[1], p))}
     if isinstance(answers.whole, BasketCounts):
         laws = answers.channel.laws.values()  # type: ignore[union-attr]
         estimators = np.concatenate([law.estimator(1) for law in laws])
-        return {"of": "share", "moved": moved(worst_of_shares(np.tile(estimators, (p.size, 1)), p))}
-    return {"of": "share", "moved": moved(worst_of_shares(np.eye(p.size), p))}
+        return {"of": "share", "moved": scale_to_fakes(worst_of_shares(np.tile(estimators, (p.size, 1)), p))}
+    return {"of": "share", "moved": scale_to_fakes(worst_of_shares(np.eye(p.size), p))}

@@ -1,6 +1,6 @@
-"""The answers to every question: in all, by class and by privacy level, as counts or as baskets.
+"""The reports of every question, grouped by class and by privacy level: as counts, or as baskets.
 
-They are read from a table of reports, or are the counts of them already, which may come from any engine.
+They are read from a table of reports, or given as counts already, which may come from any engine.
 """
 
 from __future__ import annotations
@@ -28,43 +28,45 @@ from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, to_arrow
 
 @dataclass(frozen=True, eq=False)
 class ClearCounts:
-    """Answers in the clear: how many in each category or interval, and the mean of numbers."""
+    """Answers to one question that was asked in the clear."""
 
-    histogram: NDArray[Any]
+    histogram: NDArray[Any]  # how many in each category or interval
     missing: int
-    mean: WithError | None = None
+    mean: WithError | None = None  # of numbers; None of categories, or of fewer than two
 
     @property
     def total(self) -> int:
+        """How many people answered."""
         return int(self.histogram.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class BasketCounts:
-    """Baskets as they were reported."""
+    """The reported baskets of one question, and how many are missing."""
 
     reports: BasketReports
     missing: int
 
     @property
     def total(self) -> int:
+        """How many people answered."""
         return len(self.reports)
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The answers to one question; a question of several numbers is one for each."""
+    """The reports of one question; numbers that are blurred together have one such value each."""
 
     name: str
-    question: str
+    question: str  # as people read it; the name where the plan has no words
     domain: Domain
-    channel: Mechanism | None
-    whole: Any
-    by_class: Mapping[Hashable, Any]
+    channel: Mechanism | None  # None: answers are sent as they are
+    whole: Any  # of all people: Counts, ClearCounts or BasketCounts
+    by_class: Mapping[Hashable, Any]  # the same by class; empty where there are no classes
 
     @property
     def by_level(self) -> dict[str, Counts]:
-        """Return the answers at each privacy level, where people chose one."""
+        """Return the counts at each privacy level, where people chose one; else none."""
         if self.channel is None or not self.channel.has_levels:
             return {}
         return {str(level): Counts({level: self.whole.levels[level]}) for level in self.channel.levels}
@@ -72,61 +74,65 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class AllAnswers:
-    """The answers to all questions, in the plan's order."""
+    """The reports of all questions, in the plan's order."""
 
     people: int
     questions: list[Answers]
-    class_name: str | None = None
+    class_name: str | None = None  # the question by whose answer people are grouped
     class_blur: Floats | None = field(default=None, repr=False)
-    """The inverse of the table through which the class itself went; None where it is clear, or has none."""
+    """The inverse of the table through which the class itself went; None where it is clear, or has no inverse."""
 
 
 def answers_of(reports: Any, plan: Plan, class_name: str | None = None) -> AllAnswers:
-    """Return the answers in a table of reports, or in counts of them by question.
+    """Return the reports of all questions from a table of reports, or from counts of them by question.
 
-    ``class_name``: what the classes of counts are called; those of a table are the plan's.
+    ``class_name``: the name of the classes of counts; the classes of a table are the plan's target.
     """
     if isinstance(reports, Mapping) and reports and all(isinstance(one, Counts) for one in reports.values()):
-        return _counted_answers(reports, plan, class_name)
+        return _answers_of_counts(reports, plan, class_name)
     return _TableAnswers(plan, in_codes(reports, plan)).read()
 
 
 def in_codes(reports: Any, plan: Plan) -> Any:
-    """Return any table of reports as a PyArrow table of report codes, as a collector keeps it."""
+    """Return any table of reports as a PyArrow table of report codes, as a collector keeps it.
+
+    ValueError where a column of the plan is missing, or where reports of another plan are among them.
+    """
     table = to_arrow(reports)
     if PLAN_COLUMN in table.column_names:
         plan.check_origin(table[PLAN_COLUMN])
-    has = [f"{name}." for name in table.column_names]  # a report, or its code
+    present = [f"{name}." for name in table.column_names]  # a report, or its code
     single = [name for name, each in plan.columns.items() if not isinstance(each.domain, Items)]
-    missing = [name for name in single if not any(each.startswith(f"{name}.") for each in has)]
+    missing = [name for name in single if not any(each.startswith(f"{name}.") for each in present)]
     if missing:
-        there = ", ".join(table.column_names) or "no columns"
-        raise ValueError(f"column {missing[0]!r} is missing; the reports have {there}: give those of this plan")
+        columns = ", ".join(table.column_names) or "no columns"
+        raise ValueError(f"column {missing[0]!r} is missing; the reports have {columns}: give those of this plan")
     values = any(channel is not None and name in table.column_names for name, channel in plan.column_channels.items())
     return as_codes(table, plan) if values else table
 
 
-def _counted_answers(counts: Mapping[str, Counts], plan: Plan, class_name: str | None) -> AllAnswers:
+def _answers_of_counts(counts: Mapping[str, Counts], plan: Plan, class_name: str | None) -> AllAnswers:
+    """Group the counts of questions by the classes that are in them."""
     unknown = [name for name in counts if name not in plan.attributes]
     if unknown:
         raise ValueError(f"the plan has no question {unknown[0]!r}; it asks {', '.join(plan.attributes)}")
     questions = []
-    for name, one in counts.items():
+    for name, tallies in counts.items():
         each = plan.attributes[name]
-        by_class = {label: one.select(label) for label in one.classes or ()}
-        whole = one.together() if by_class else one
+        by_class = {label: tallies.select(label) for label in tallies.classes or ()}
+        whole = tallies.together() if by_class else tallies
         questions.append(Answers(name, each.question or name, each.domain, each.channel, whole, by_class))
     people = max(int(each.whole.total + each.whole.missing) for each in questions)
     return AllAnswers(people, questions, class_name)
 
 
 class _TableAnswers:
-    """The answers in a table of report codes."""
+    """A reader of the reports in a table of report codes."""
 
     def __init__(self, plan: Plan, table: Any) -> None:
         self.plan, self.table = plan, table
         self.class_blur = class_blur(plan)
-        self.classes, self.class_codes = self._classes()
+        self.classes, self.class_codes = self._read_classes()
         self.channels = channels_of(plan)
         columns = [column for name in self.channels for column in table.column_names if column in columns_of(name)]
         self.reports = Reports(table.select(columns), dict(self.channels)) if columns else None
@@ -134,8 +140,8 @@ class _TableAnswers:
             codes = np.where(self.class_codes < 0, len(self.classes), self.class_codes)
             self.reports = self.reports.aimed(codes, classes=[*self.classes, None])
 
-    def _classes(self) -> tuple[tuple[Hashable, ...], NDArray[Any]]:
-        """Return the classes, and everybody's code (−1: not given); none where there is no class that can be read."""
+    def _read_classes(self) -> tuple[tuple[Hashable, ...], NDArray[Any]]:
+        """Return (the classes, everybody's class code or −1); no classes where the plan has none that can be read."""
         target = self.plan.attributes.get(self.plan.target or "")
         nobody = np.full(self.table.num_rows, MISSING)
         if target is None or not isinstance(target.domain, Categories) or target.has_levels:
@@ -148,28 +154,33 @@ class _TableAnswers:
         return tuple(reported.labels), self.table[target.name + CODE_SUFFIX].to_numpy()
 
     def read(self) -> AllAnswers:
-        questions = [self._answers(each, column) for each in self.plan.attributes.values() for column in each.columns]
+        """Read the reports of all questions."""
+        columns = [(each, name) for each in self.plan.attributes.values() for name in each.columns]
+        questions = [self._answers_to(each, name) for each, name in columns]
         return AllAnswers(self.table.num_rows, questions, self.plan.target, self.class_blur)
 
-    def _answers(self, each: Attribute, name: str) -> Answers:
+    def _answers_to(self, each: Attribute, name: str) -> Answers:
+        """Read the reports of one column of an attribute."""
         domain: Domain = each.domain if name == each.name else each.domain.columns[name]  # type: ignore[union-attr]
         channel = self.channels.get(name, each.channel)
-        grouped = self.classes if name != self.plan.target else ()
+        labels = self.classes if name != self.plan.target else ()
         if isinstance(domain, Items):
-            whole, by_class = self._baskets(name, channel)
+            whole, by_class = self._read_baskets(name, channel)
         elif channel is None:
-            whole, by_class = self._clear(name, domain)
+            whole, by_class = self._count_clear(name, domain)
         else:
-            whole, by_class = self._blurred(name)
-        by_label = dict(zip(grouped, by_class, strict=False))
+            whole, by_class = self._count_blurred(name)
+        by_label = dict(zip(labels, by_class, strict=False))
         return Answers(name, each.question or name, domain, channel, whole, by_label)
 
-    def _blurred(self, name: str) -> tuple[Any, list[Any]]:
+    def _count_blurred(self, name: str) -> tuple[Any, list[Any]]:
+        """Count the reports of a blurred column: (of all people, of each class)."""
         assert self.reports is not None
         counts = self.reports.of(name, by_class=bool(self.classes))
         return counts.together() if self.classes else counts, [counts.select(label) for label in self.classes]
 
-    def _clear(self, name: str, domain: Domain) -> tuple[Any, list[Any]]:
+    def _count_clear(self, name: str, domain: Domain) -> tuple[Any, list[Any]]:
+        """Count the answers of a clear column: (of all people, of each class)."""
         column = self.table[name]
         codes = clear_codes(column, domain)
         size = len(domain.labels) if isinstance(domain, Categories) else clear_edges(domain).size - 1
@@ -185,7 +196,8 @@ class _TableAnswers:
         ]
         return parts[0], parts[1:]
 
-    def _baskets(self, name: str, channel: Any) -> tuple[Any, list[Any]]:
+    def _read_baskets(self, name: str, channel: Any) -> tuple[Any, list[Any]]:
+        """Read the baskets of a question: (of all people, of each class)."""
         reports, present = baskets_in(self.table, name, channel)
         groups = [self.class_codes == code for code in range(len(self.classes))]
         by_class = [BasketCounts(reports[of[present]], int((of & ~present).sum())) for of in groups]
@@ -193,7 +205,7 @@ class _TableAnswers:
 
 
 def class_blur(plan: Plan) -> Floats | None:
-    """Return the inverse of the table through which the class itself went; None where it is clear, or has none."""
+    """Return the inverse of the table through which the plan's class went; None where it is clear or not invertible."""
     channel = plan.attributes[plan.target].channel if plan.target else None
     if channel is None or channel.has_levels:
         return None
@@ -205,7 +217,7 @@ def class_blur(plan: Plan) -> Floats | None:
 
 
 def channels_of(plan: Plan) -> dict[str, Mechanism]:
-    """Return the channel of every blurred column that is counted by codes."""
+    """Return the channel of every blurred column that is counted by codes, which is all but baskets."""
     channels: dict[str, Mechanism] = {}
     for name, each in plan.attributes.items():
         if isinstance(each.channel, CorrelatedNoise):
@@ -216,10 +228,12 @@ def channels_of(plan: Plan) -> dict[str, Mechanism]:
 
 
 def columns_of(name: str) -> tuple[str, str, str]:
+    """Return the columns that a question may have in a table: its reports, their codes, and the chosen levels."""
     return name, name + CODE_SUFFIX, name + LEVEL_SUFFIX
 
 
 def clear_edges(domain: Any) -> Floats:
+    """Return the edges of the intervals in which numbers that are sent as they are get counted."""
     return interval_edges(domain, intervals_for(domain))
 
 
@@ -236,11 +250,16 @@ def clear_codes(column: Any, domain: Domain) -> NDArray[Any]:
 
 
 def _mean_of_values(numbers: Floats) -> WithError | None:
+    """Return the mean of numbers with its standard error; None of fewer than two."""
     return mean_with_error(numbers.size, float(numbers.sum()), float(numbers @ numbers))
 
 
 def baskets_in(table: Any, name: str, channel: SelectASize) -> tuple[BasketReports, NDArray[np.bool_]]:
-    """Return the baskets that were reported, and which rows of the table they are."""
+    """Return (the reported baskets, which rows have one) of one question in a table of reports.
+
+    ``table``: a PyArrow table, with the columns ``name``.size and ``name``.seed or ``name``.bitmap; ``name``: of the
+    question; ``channel``: its channel.
+    """
     form = next((form for form in ("seed", "bitmap") if f"{name}.{form}" in table.column_names), None)
     if form is None:
         raise ValueError(f"column '{name}.seed' or '{name}.bitmap' is missing; reports of baskets have one of them")

@@ -1,4 +1,4 @@
-"""Numbers with their 90 % bars, what lies within noise, and how many reports a narrower bar needs.
+"""Numbers with their 90 % bars, the test whether they lie within noise, and how many reports a narrower bar needs.
 
 For an estimate with standard error s and z = 1.645 (a 90 % bar reaches z·s to both sides):
 
@@ -21,10 +21,12 @@ from sfumato.prose import finite
 from sfumato.reconstruction import Estimate
 
 POINTS = (0.05, 0.02, 0.01)
+"""Halves of 90 % bars for which the page says how many reports they need (docs/how-to/read-the-dashboard.md). By
+judgement: what a rough, a usual and a careful survey want; figures have them under the keys 5, 2 and 1."""
 
 
 def bar(value: float, variance: float) -> dict[str, float | None]:
-    """Return a number with its standard error and the ends of its 90 % bar."""
+    """Return a number with its standard error and the ends of its 90 % bar (value ± 1.645·√variance), by key."""
     error = math.sqrt(max(variance, 0.0))
     reach = NINETY_PERCENT * error
     numbers = {"value": value, "stderr": error, "from": value - reach, "to": value + reach}
@@ -32,30 +34,37 @@ def bar(value: float, variance: float) -> dict[str, float | None]:
 
 
 def share(value: float, variance: float) -> dict[str, Any]:
-    """Return a share with its bar, which stays within 0..1, and whether it is within noise."""
+    """Return a share with its 90 % bar, cut at 0 and 1, and whether it is within noise: value ≤ 1.645·√variance."""
     row = bar(value, variance)
     ends = {end: None if row[end] is None else min(max(row[end], 0.0), 1.0) for end in ("from", "to")}  # type: ignore[type-var]
     return {**row, **ends, "within_noise": not value > NINETY_PERCENT * math.sqrt(max(variance, 0.0))}
 
 
 def difference(value: float, variance: float) -> dict[str, Any]:
-    """Return a difference with its bar, and whether it is within noise."""
+    """Return a difference with its 90 % bar, and whether it is within noise: |value| ≤ 1.645·√variance."""
     return {**bar(value, variance), "within_noise": not abs(value) > NINETY_PERCENT * math.sqrt(max(variance, 0.0))}
 
 
 def rows_of(estimate: Estimate) -> list[dict[str, Any]]:
-    """Return a row an interval, category or item: where it is, its share and the bar of that."""
+    """Return a row for each interval, category or item of an estimate, with its share and its 90 % bar.
+
+    ``estimate``: of `sf.reconstruct`. Keys of a row: ``label``, ``low``, ``high``, ``category``, ``value`` (the share),
+    ``stderr``, ``from``, ``to`` (the ends of the bar) and ``within_noise``.
+    """
     pairs = zip(estimate.rows(), estimate.probabilities.tolist(), (estimate.stderr**2).tolist(), strict=True)
     where = ("label", "low", "high", "category")
     return [{**{key: row[key] for key in where}, **share(p, variance)} for row, p, variance in pairs]
 
 
 def half_widths(variances: Floats) -> dict[str, float]:
-    """Return the usual and the largest half of a 90 % bar."""
+    """Return the median and the largest half of a 90 % bar, as shares, from the variances of shares."""
     widths = NINETY_PERCENT * np.sqrt(np.maximum(variances, 0.0))
     return {"typical": float(np.median(widths)), "worst": float(widths.max())}
 
 
 def reports_needed(variance: float, unit: float = 1.0) -> dict[str, int]:
-    """Return how many reports make a bar of ±5, ±2 and ±1 points (of ``unit``), one report adding this variance."""
+    """Return how many reports make a 90 % bar of ±5, ±2 and ±1 percent of ``unit``.
+
+    ``variance``: the variance v that one report adds, n = z²·v/h².
+    """
     return {f"{100 * h:g}": math.ceil(NINETY_PERCENT**2 * max(variance, 0.0) / (h * unit) ** 2) for h in POINTS}

@@ -1,4 +1,4 @@
-"""Groups of people side by side, and two questions together: parts of the page."""
+"""The parts of the page that compare groups of people, and that show two questions together."""
 
 from __future__ import annotations
 
@@ -12,22 +12,26 @@ from sfumato.plan import Plan
 from sfumato.prose import counted, listed, percent
 from sfumato.reconstruction.estimate import WithError
 
-SHOWN_LABELS, LISTED_LABELS = 12, 100
+SHOWN_LABELS = 12
+"""The most categories or items of a chart, the largest ones. By judgement: bars below each other that fit a card."""
+LISTED_LABELS = 100
+"""The most categories or items of a table of numbers, which is folded. By judgement: a few screens."""
 HEATS = 8
+"""The deepest shade of a cell: classes h0 to h8 of pages/page.css."""
 
 Figures = Mapping[str, Any]
 
 
-def shown_rows(each: Figures, most: int = SHOWN_LABELS) -> list[Figures]:
-    """Return the rows to show: all ranges of numbers, and of many categories or items the largest."""
-    rows = list(each["rows"])
-    if len(rows) <= most or each["kind"] == "numbers":
+def shown_rows(question: Figures, most: int = SHOWN_LABELS) -> list[Figures]:
+    """Return the rows to show: all ranges of numbers, and the ``most`` largest of categories or items."""
+    rows = list(question["rows"])
+    if len(rows) <= most or question["kind"] == "numbers":
         return rows
     return sorted(rows, key=lambda row: -row["value"])[:most]
 
 
 def reach(row: Figures) -> float:
-    """Return half of a 90 % bar."""
+    """Return half of a row's 90 % bar."""
     return float(NINETY_PERCENT * row["stderr"])
 
 
@@ -35,81 +39,92 @@ def reach(row: Figures) -> float:
 
 
 def show_groups(page: Page, questions: Mapping[str, Figures], view: str, title: str, lead: str) -> None:
-    """Show a section with a card a question; none where there are no groups."""
+    """Add a section to a page with a card for each question that has groups; none where no question has.
+
+    ``view``: "by_class" or "by_level".
+    """
     compared = [each for each in questions.values() if each[view]]
     if not compared:
         return
     labels = dict.fromkeys(group["label"] for each in compared for group in each[view]["groups"])
     colours = {f"g{number}": label for number, label in enumerate(labels)}
     page.section(title, lead).legend({**colours, "unseen": "no difference shown"})
-    page.cards(_comparison(each, each[view], list(labels)) for each in compared)
+    page.cards(_comparison_card(each, each[view], list(labels)) for each in compared)
 
 
-def _comparison(each: Figures, found: Figures, labels: Sequence[Any]) -> Card:
-    groups = found["groups"]
+def _comparison_card(question: Figures, comparison: Figures, labels: Sequence[Any]) -> Card:
+    """Make the card that compares the groups of one question; ``labels``: of all groups, in the order of colours."""
+    groups, title = comparison["groups"], question["question"]
     if len(groups) < 2:
         only = f"Only {groups[0]['label']} can be seen" if groups else "No group can be seen"
-        return Card(each["question"], note=f"{only}; there is nothing to compare.")
-    shown = {row["label"] for row in shown_rows(each)}
+        return Card(title, note=f"{only}; there is nothing to compare.")
+    shown = {row["label"] for row in shown_rows(question)}
     series = []
     for group in groups:
-        rows = [row for row in _grouped(each, group, found) if row["label"] in shown]
+        rows = [row for row in _group_rows(question, group, comparison) if row["label"] in shown]
         series.append((labels.index(group["label"]), str(group["label"]), rows))
-    if each["kind"] == "numbers":
+    if question["kind"] == "numbers":
         names = listed(name for _, name, _ in series)
-        chart = compared_numbers(series, f"{each['question']}: {names} compared")
+        chart = compared_numbers(series, f"{title}: {names} compared")
     else:
         chart = compared_shares(series)
-    return Card(each["question"], "", chart, _in_words(found), folded("The numbers", _numbers(each, found)))
+    numbers = folded("The numbers", _number_table(question, comparison))
+    return Card(title, "", chart, _describe(comparison), numbers)
 
 
-def _grouped(each: Figures, group: Figures, found: Figures) -> Iterator[dict[str, Any]]:
-    """Yield a group's rows; within noise where the group does not differ from the others."""
-    own = next((one for one in found["differences"] if one["label"] == group["label"]), found["differences"][0])
-    for whole, row, gap in zip(each["rows"], group["rows"], own["rows"], strict=True):
+def _group_rows(question: Figures, group: Figures, comparison: Figures) -> Iterator[dict[str, Any]]:
+    """Yield a group's rows for a chart; each is within noise where the group does not differ from the others."""
+    differences = comparison["differences"]
+    own = next((gap for gap in differences if gap["label"] == group["label"]), differences[0])
+    for whole, row, gap in zip(question["rows"], group["rows"], own["rows"], strict=True):
         yield {**{key: whole[key] for key in ("label", "low", "high")}, **row, "within_noise": gap["within_noise"]}
 
 
-def _in_words(found: Figures) -> str:
-    stand_out, compared = found["stand_out"], counted(found["compared"], "comparison")
-    chance = max(round(found["compared"] / 10), 1)
+def _describe(comparison: Figures) -> str:
+    """Write how many comparisons stand out, and whether the means of groups differ."""
+    stand_out, compared = comparison["stand_out"], counted(comparison["compared"], "comparison")
+    chance = max(round(comparison["compared"] / 10), 1)
     verb = "stands" if stand_out == 1 else "stand"
     sentences = [f"{stand_out} of {compared} {verb} out; by chance about {chance} would."]
-    if found["verdict"]:
-        sentences.append(f"All together: {found['verdict']}.")
-    for gap in found["differences"]:
+    if comparison["verdict"]:
+        sentences.append(f"All together: {comparison['verdict']}.")
+    for gap in comparison["differences"]:
         mean = gap["mean"]
         if mean is None:
             continue
         if mean["within_noise"]:
-            sentences.append(f"The means of {gap['label']} and {_others(gap)} show no difference.")
+            sentences.append(f"The means of {gap['label']} and {_other_group(gap)} show no difference.")
         else:
             size, more = WithError(abs(mean["value"]), reach(mean)), "higher" if mean["value"] > 0 else "lower"
-            sentences.append(f"The mean of {gap['label']} is {size} {more} than that of {_others(gap)}.")
+            sentences.append(f"The mean of {gap['label']} is {size} {more} than that of {_other_group(gap)}.")
     return " ".join(sentences)
 
 
-def _others(gap: Figures) -> str:
+def _other_group(gap: Figures) -> str:
+    """Return the name of the group that a difference is taken from, or "the others"."""
     return "the others" if gap["against"] is None else str(gap["against"])
 
 
-def _numbers(each: Figures, found: Figures) -> Html:
-    listed_labels = {row["label"] for row in shown_rows(each, LISTED_LABELS)}
+def _number_table(question: Figures, comparison: Figures) -> Html:
+    """Make the table of every group's shares and of their differences."""
+    groups, differences = comparison["groups"], comparison["differences"]
+    listed_labels = {row["label"] for row in shown_rows(question, LISTED_LABELS)}
     rows = [
         [
             whole["label"],
-            *(percent(within_bounds(group["rows"][i]["value"])) for group in found["groups"]),
-            *(_gap(gap["rows"][i]) for gap in found["differences"]),
+            *(percent(within_bounds(group["rows"][i]["value"])) for group in groups),
+            *(_gap_text(gap["rows"][i]) for gap in differences),
         ]
-        for i, whole in enumerate(each["rows"])
+        for i, whole in enumerate(question["rows"])
         if whole["label"] in listed_labels
     ]
-    heads = [f"{gap['label']} less {_others(gap)}" for gap in found["differences"]]
-    columns = ["answer", *(str(group["label"]) for group in found["groups"]), *heads]
-    return table(rows, columns, description=f"{each['question']}: differences")
+    heads = [f"{gap['label']} less {_other_group(gap)}" for gap in differences]
+    columns = ["answer", *(str(group["label"]) for group in groups), *heads]
+    return table(rows, columns, description=f"{question['question']}: differences")
 
 
-def _gap(row: Figures) -> Html | str:
+def _gap_text(row: Figures) -> Html | str:
+    """Write a difference in points with half its bar; grey within noise."""
     text = f"{100 * row['value']:+.1f} ± {100 * reach(row):.1f}"
     return tag("span", text, class_="soft") if row["within_noise"] else text
 
@@ -118,12 +133,15 @@ def _gap(row: Figures) -> Html | str:
 
 
 def show_together(page: Page, plan: Plan, together: Mapping[str, Any] | None, with_form: bool) -> None:
-    """Show what `joint` gave of two questions and, where a server reads it, a form to choose two others."""
+    """Add a section about two questions together, and a form to choose two others where a server reads it.
+
+    ``together``: what `joint` returned, or None.
+    """
     names = list(seen_together(plan))
     if len(names) < 2 or not (together or with_form):
         return
     chosen = list(together["questions"]) if together else names[:2]
-    picks = [_pick("first", "down", names, chosen[0]), _pick("second", "across", names, chosen[1])]
+    picks = [_choice_field("first", "down", names, chosen[0]), _choice_field("second", "across", names, chosen[1])]
     page.section("Two questions together", "How often each pair of answers goes together, among people who gave both.")
     if with_form:
         page.add(tag("form", *picks, tag("button", "Show"), method="get"))
@@ -131,18 +149,19 @@ def show_together(page: Page, plan: Plan, together: Mapping[str, Any] | None, wi
         page.add(heat(together) if together["labels"] else None).paragraph(" ".join(together["messages"]), soft=True)
 
 
-def _pick(key: str, words: str, names: Sequence[str], chosen: str) -> Html:
+def _choice_field(key: str, words: str, names: Sequence[str], chosen: str) -> Html:
+    """Make a form's field to choose a question."""
     options = [tag("option", name, value=name, selected="" if name == chosen else None) for name in names]
     return tag("label", words, tag("select", *options, name_=key))
 
 
 def heat(together: Mapping[str, Any]) -> Html:
-    """Draw two questions as a table, the more people the deeper the colour; none where a share is within noise."""
+    """Draw what `joint` returned as a table: the more people, the deeper the colour; none within noise."""
     (first, second), (down, across) = together["questions"], together["labels"]
     top = max([1e-9, *(share for row in together["shares"] for share in row)])
     errors = together["stderr"] or [[None] * len(across)] * len(down)
     rows = [
-        tag("tr", tag("th", label, scope="row"), *(_warm(*pair, top) for pair in zip(shares, some, strict=True)))
+        tag("tr", tag("th", label, scope="row"), *(_heat_cell(*pair, top) for pair in zip(shares, some, strict=True)))
         for label, shares, some in zip(down, together["shares"], errors, strict=True)
     ]
     corner = tag("th", f"{first} ↓ {second} →", scope="col")
@@ -151,7 +170,8 @@ def heat(together: Mapping[str, Any]) -> Html:
     return tag("div", whole, class_="scroll", tabindex=0, role="region", aria_label=f"{first} and {second}")
 
 
-def _warm(share: float, error: float | None, top: float) -> Html:
+def _heat_cell(share: float, error: float | None, top: float) -> Html:
+    """Make a cell of `heat` by its share, its standard error (None: not known) and the largest share."""
     unsure = error is not None and share <= NINETY_PERCENT * error
     depth = 0 if unsure else min(int((HEATS + 1) * max(share, 0.0) / top), HEATS)
     bar = None if error is None else tag("small", f"± {100 * NINETY_PERCENT * error:.1f}")

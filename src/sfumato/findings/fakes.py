@@ -1,4 +1,4 @@
-"""What made-up reports can do to estimates, and the signs that they leave.
+"""The most that made-up reports (fakes) can move estimates, and the signs by which they show.
 
 An estimate that is a mean of g(report) moves, when a share φ of the reports is made up, by
 
@@ -27,20 +27,33 @@ from scipy.special import bdtrc
 from sfumato.channels import Channel
 from sfumato.counts import Counts
 from sfumato.domain import Categories, Floats, Interval
-from sfumato.findings.means import straight
+from sfumato.findings.means import linear_estimator
 from sfumato.prose import finite
 from sfumato.reconstruction.misfit import FALSE_ALARM
 from sfumato.reconstruction.unbiased import left_inverse
 
 FAKES = (0.01, 0.05)
-MOST_INVERTED = 500  # categories whose table is inverted
-FAR, FEWEST_DAYS = 5.0, 5
+"""The shares of made-up reports whose effect the page states (docs/how-to/read-the-dashboard.md); effects grow in
+proportion to the share, so that two of them show any."""
+MOST_INVERTED = 500
+"""The most categories whose table is inverted. By judgement: that takes a tenth of a second; of more categories the
+page says nothing about fakes."""
+FAR = 5.0
+"""How many usual spreads above the median a day is unusual (docs/how-to/read-the-dashboard.md). By judgement: five
+standard deviations of a normal law come by chance once in three million days; fewer would name ordinary Mondays."""
+FEWEST_DAYS = 5
+"""The fewest days from which unusual ones are named (same page). By judgement: of fewer a median and a spread say
+nothing."""
 MOST_HEAPS = 5
+"""The most heaps that are listed. By judgement: the page shows the first one of each question."""
 
 
 def table_and_inverse(counts: Counts) -> tuple[Floats, Floats] | None:
-    """Return (T, B): the table of all levels that people chose, weighted by them, and its left inverse; None where it
-    has none."""
+    """Return (T, B) for reports of categories: the table of all levels, and its left inverse.
+
+    T stacks the levels' tables, each weighted by the share of people who chose it. None for numbers, for more than
+    MOST_INVERTED categories, and where T has no left inverse.
+    """
     tallies = list(counts.levels.values())
     if not isinstance(tallies[0].channel.domain, Categories) or tallies[0].channel.domain.size > MOST_INVERTED:
         return None
@@ -54,33 +67,40 @@ def table_and_inverse(counts: Counts) -> tuple[Floats, Floats] | None:
 
 
 def variance_of_one(table: Floats, undo: Floats, p: Floats) -> float:
-    """Return what one report adds to the variance of the least certain share: the largest of
-    diag(B diag(T p) Bᵀ) − p²."""
+    """Return the variance that one report adds to the least certain share.
+
+        max(diag(B diag(T p) Bᵀ) − p²),   T = ``table``, B = ``undo``
+    """
     return float((undo**2 @ (table @ p) - p**2).max())
 
 
 def worst_of_shares(undo: Floats, p: Floats) -> dict[str, float]:
-    """Return by how much all reports made up would move a share, at worst, and all answers, sent as the channel
-    says."""
+    """Return the most by which a share would move if all reports were made up.
+
+    ``made_up``: by fakes who choose their report; ``lies``: by fakes whose false answer the channel blurs.
+    """
     return {"made_up": float(np.abs(undo - p[:, None]).max()), "lies": float(np.maximum(p, 1 - p).max())}
 
 
 def worst_of_mean(counts: Counts | None, mean: float, domain: Interval) -> dict[str, float]:
-    """Return the same for a mean of numbers; without counts of a blur a report is the answer."""
-    ends = {"lies": max(float(domain.high) - mean, mean - float(domain.low))}
-    lines = [straight(tally.channel) for tally in counts.levels.values()] if counts else []
-    farthest = max((float(np.abs(g - mean).max()) for g in lines if g is not None), default=ends["lies"])
-    return {"made_up": farthest, **ends}
+    """Return the most by which a mean of numbers would move if all reports were made up; keys as in `worst_of_shares`.
+
+    ``counts``: of blurred reports; None where answers are sent as they are.
+    """
+    lies = max(float(domain.high) - mean, mean - float(domain.low))
+    estimators = [linear_estimator(tally.channel) for tally in counts.levels.values()] if counts else []
+    farthest = max((float(np.abs(g - mean).max()) for g in estimators if g is not None), default=lies)
+    return {"made_up": farthest, "lies": lies}
 
 
-def moved(worst: Mapping[str, float]) -> list[dict[str, float | None]]:
-    """Return what 1 % and 5 % of fakes do at worst."""
+def scale_to_fakes(worst: Mapping[str, float]) -> list[dict[str, float | None]]:
+    """Scale the effects of fakes alone (``worst``) to 1 % and 5 % of fakes among the reports."""
     return [{"share": part, **{how: finite(part * whole) for how, whole in worst.items()}} for part in FAKES]
 
 
 @lru_cache(maxsize=64)
 def most_likely(channel: Channel) -> Floats:
-    """Return max_x P[s | x] of every report code s."""
+    """Return max_x P[s | x] for every report code s: its chance under the answer that makes it likeliest."""
     law = channel.balanced()
     if law is not None:
         return np.full(channel.outputs.size, max(law.inside, law.outside))
@@ -88,8 +108,10 @@ def most_likely(channel: Channel) -> Floats:
 
 
 def heaps(counts: Counts) -> list[dict[str, Any]]:
-    """Return the reports that came more often than any answers can explain, the most surprising first; none of weighted
-    reports, whose number the counts do not say."""
+    """Return up to MOST_HEAPS reports that came more often than any answers can explain, the most surprising first.
+
+    ``expected``: the most that is expected whatever people answer. None of weighted reports, whose number is not known.
+    """
     surprising = []
     for level, tally in counts.levels.items() if not counts.weighted else ():
         reports, channel = tally.histogram.sum(axis=0), tally.channel
@@ -103,8 +125,12 @@ def heaps(counts: Counts) -> list[dict[str, Any]]:
 
 
 def unusual_days(days: Sequence[tuple[Any, int, int]]) -> list[dict[str, Any]]:
-    """Return the days with far more reports, or withdrawals, than the others have: above the median by five times the
-    usual spread, max(1.48·median |count − median|, √median, 1). Fewer than five days are not judged."""
+    """Return the days with far more reports, or withdrawals, than the others; none of fewer than FEWEST_DAYS days.
+
+    ``days``: (date, accepted, withdrawn). A day is unusual above the median by five times the usual spread,
+
+        max(1.48·median |count − median|, √median, 1);   1.48 makes it the standard deviation of a normal law.
+    """
     unusual: list[dict[str, Any]] = []
     if len(days) < FEWEST_DAYS:
         return unusual

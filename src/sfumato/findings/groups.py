@@ -1,7 +1,7 @@
-"""Groups of people compared, also where the group that people name is blurred itself.
+"""Comparison of groups of people, also where the group that people name is blurred itself.
 
-Where that group went through a table R of its own, q_g is the estimate among those who report group g, w_g their share,
-and U = R⁻¹, the groups themselves have
+Where the group went through a table R of its own, q_g is the estimate among those who report group g, w_g their share,
+and U = R⁻¹, the true groups y have the shares π_y and the estimates p_y,
 
     π_y = Σ_g U_yg w_g,    p_y = Σ_g U_yg w_g q_g / π_y,
 
@@ -25,15 +25,14 @@ from sfumato.prose import finite
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
-    """What was estimated in each reported group: ``values[group, what]``, their variances, how many people; ``undo``:
-    the inverse of the table that blurs the group itself."""
+class GroupEstimates:
+    """The estimates within each reported group: rows are groups, columns are shares and, last, a mean."""
 
     labels: Sequence[Any]
     values: Floats
     variances: Floats
-    people: Floats
-    undo: Floats
+    people: Floats  # how many report each group
+    undo: Floats  # the inverse of the table that blurs the group itself; the unit matrix where it is clear
 
     @property
     def shares(self) -> Floats:
@@ -42,7 +41,7 @@ class Groups:
 
     @property
     def present(self) -> list[int]:
-        """Return the groups that are there at all, beyond what chance makes of their blur."""
+        """Return the indices of the true groups whose share is above what the blur makes of nobody by chance."""
         people = self.people / self.people.sum()
         spread = (self.undo**2 @ people - (self.undo @ people) ** 2) / self.people.sum()
         blurred = not np.array_equal(self.undo, np.eye(len(people)))
@@ -50,7 +49,7 @@ class Groups:
         return np.flatnonzero(self.shares > least).tolist()
 
     def contrast(self, weights: Mapping[int, float]) -> tuple[Floats, Floats]:
-        """Return Σ_y k_y p_y and its variance, for weights k of true groups."""
+        """Return Σ_y k_y p_y and its variance, for the weights k of true groups by their index."""
         rows, k = list(weights), np.array(list(weights.values()))
         people = self.people / self.people.sum()
         parts = self.undo[rows] / self.shares[rows, None]
@@ -61,15 +60,19 @@ class Groups:
         return k @ estimates, own + np.einsum("gk,gh,hk->k", drift, spread, drift)
 
     def against_others(self, group: int) -> dict[int, float]:
-        """Return the weights of one group less everybody else."""
+        """Return the weights of the contrast between a group and all other present groups, weighted by their shares."""
         others = {other: float(self.shares[other]) for other in self.present if other != group}
         total = sum(others.values())
         return {group: 1.0, **{other: -part / total for other, part in others.items()}}
 
 
-def compare(groups: Groups, cells: int) -> dict[str, Any]:
-    """Return every group's shares (the first ``cells`` values) and mean (what follows), and each group against the
-    others."""
+def compare(groups: GroupEstimates, cells: int) -> dict[str, Any]:
+    """Compare the present groups: the estimates of each with bars, and each against the others (of two, one only).
+
+    The first ``cells`` values are shares, and one that follows is a mean. ``compared``: the number of comparisons of
+    shares; ``stand_out``: how many are not within noise; ``smallest``: the median of the smallest differences of shares
+    that would stand out, None without comparisons.
+    """
 
     def with_bars(contrast: tuple[Floats, Floats], of_shares: Any) -> dict[str, Any]:
         pairs = [tuple(map(float, pair)) for pair in zip(*contrast, strict=True)]

@@ -1,4 +1,4 @@
-"""What was learned from the reports, a tree with its rules and itemsets with theirs: parts of the page."""
+"""The parts of the page about models: a decision tree with its rules, and itemsets with theirs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ from sfumato.pages.charts import NINETY_PERCENT, share_bars
 from sfumato.pages.html import safe
 from sfumato.prose import listed, percent
 
-SHOWN_RULES, SHOWN_ITEMSETS, OPEN_DEPTH = 8, 20, 2
+SHOWN_RULES = 8
+"""The most rules of a tree that are listed, the most common first; the whole tree follows below. By judgement."""
+SHOWN_ITEMSETS = 20
+"""The most itemsets, and the most rules, that are shown: about a screen. By judgement."""
+OPEN_DEPTH = 2
+"""The depth down to which a tree is unfolded when the page opens. By judgement: four questions are read at a glance."""
 CERTAIN = 0.95
+"""The certainty that an itemset reaches the wanted support from which on it is not grey: 90 % bars, too, leave a
+twentieth on one side."""
 
 
 def show_model(page: Page, model: Mapping[str, Any]) -> None:
-    """Show a shipped model: what was measured of it and, of a tree, the rules in the plan's language."""
+    """Add a section about a shipped model to a page: its measured accuracy and, of a tree, its rules.
+
+    ``model``: the shipped model's document. Rules are in the plan's language.
+    """
     from sfumato.shipping.training import measured_in_words
 
     page.section("The model", "Learned from the reports; it goes to people's devices and classifies them there.")
@@ -34,26 +44,26 @@ def show_model(page: Page, model: Mapping[str, Any]) -> None:
 
 
 class ShippedTree:
-    """A tree as a device has it, to be read: as a nested list, and as rules."""
+    """A shipped tree's nodes and classes, to be written as a nested list and as rules."""
 
     def __init__(self, nodes: Sequence[Mapping[str, Any]], classes: Sequence[Any]) -> None:
         self.nodes, self.classes = nodes, classes
         self.total = sum(sum(node.get("counts", ())) for node in nodes) or 1.0
 
     def decided(self, leaf: int) -> Html:
-        """Return the class of a leaf, how sure it is and how many people it holds."""
+        """Write the class of a leaf, how sure it is, and the share of people it holds."""
         counts = self.nodes[leaf]["counts"]
         size, best = sum(counts), max(range(len(counts)), key=counts.__getitem__)
         sure = f"{percent(counts[best] / size, 0)} of the {percent(size / self.total)} of people here"
         return tag("span", tag("b", self.classes[best]), " ", tag("small", sure), class_="leaf")
 
     def sides(self, node: int) -> Iterator[tuple[str, int]]:
-        """Return what it means to go left and to go right, and where that leads."""
+        """Return (the condition in words, the child's index) of going left and of going right."""
         here = self.nodes[node]
         return zip(here["said"][:2], (here["left"], here["right"]), strict=True)
 
     def answers(self, node: int, depth: int) -> list[Html]:
-        """Return an entry for each answer to what a node asks, with what follows below; folded where it is deep."""
+        """Write a list entry for each answer to a node's condition, with the subtree in it; folded below OPEN_DEPTH."""
         if "counts" in self.nodes[node]:
             return [tag("li", self.decided(node))]
         entries = []
@@ -67,7 +77,10 @@ class ShippedTree:
         return entries
 
     def rules(self) -> list[Html]:
-        """Return one rule a leaf, the most common first; of two conditions on one column the later says both."""
+        """Write a rule for each leaf, the most common first.
+
+        Of two conditions on one column the later one is written, because it includes the earlier one.
+        """
         weighed: list[tuple[float, Html]] = []
 
         def walk(node: int, conditions: Mapping[int, str]) -> None:
@@ -83,32 +96,34 @@ class ShippedTree:
         return [rule for _, rule in sorted(weighed, key=lambda pair: -pair[0])]
 
 
-def show_itemsets(page: Page, found: Mapping[str, Any]) -> None:
-    """Show itemsets and rules as `sfumato itemsets mine --json` writes them."""
+def show_itemsets(page: Page, mined: Mapping[str, Any]) -> None:
+    """Add a section with itemsets and rules to a page, as `sfumato itemsets mine --json` writes them."""
     lead = "Sets of items that many people hold, recovered from blurred baskets; grey where noise may have lifted them."
     page.section("What goes together", lead)
-    itemsets = sorted(found["itemsets"], key=lambda row: -row["support"])[:SHOWN_ITEMSETS]
+    itemsets = sorted(mined["itemsets"], key=lambda row: -row["support"])[:SHOWN_ITEMSETS]
     if not itemsets:
         page.paragraph("No itemset reaches the support that was asked for.")
         return
-    page.add(tag("div", share_bars([_row(row) for row in itemsets]), class_="card"))
-    rules = sorted(found.get("rules") or [], key=lambda rule: -rule["confidence"])[:SHOWN_ITEMSETS]
+    page.add(tag("div", share_bars([_itemset_row(row) for row in itemsets]), class_="card"))
+    rules = sorted(mined.get("rules") or [], key=lambda rule: -rule["confidence"])[:SHOWN_ITEMSETS]
     if rules:
-        page.add(tag("h3", "Rules")).table(map(_rule, rules), ["rule", "confidence", "lift"])
+        page.add(tag("h3", "Rules")).table(map(_rule_row, rules), ["rule", "confidence", "lift"])
 
 
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
+def _itemset_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return an itemset as a row of a chart; within noise where it is not certain that it reaches the support."""
     support, reach = row["support"], NINETY_PERCENT * row["stderr"]
     bar = {"value": support, "stderr": row["stderr"], "from": max(support - reach, 0.0), "to": support + reach}
-    return {"label": _items(row["itemsets"]), **bar, "within_noise": row.get("certainty", 1.0) < CERTAIN}
+    return {"label": _join_items(row["itemsets"]), **bar, "within_noise": row.get("certainty", 1.0) < CERTAIN}
 
 
-def _rule(rule: Mapping[str, Any]) -> list[str]:
-    sides = f"{_items(rule['antecedents'])} → {_items(rule['consequents'])}"
+def _rule_row(rule: Mapping[str, Any]) -> list[str]:
+    """Return an association rule as a row of a table: its sides, its confidence with half a 90 % bar, its lift."""
+    sides = f"{_join_items(rule['antecedents'])} → {_join_items(rule['consequents'])}"
     sure = f"{percent(rule['confidence'])} ± {100 * NINETY_PERCENT * rule['confidence stderr']:.1f}"
     return [sides, sure, f"{rule['lift']:.2f}"]
 
 
-def _items(items: Iterable[Any]) -> str:
+def _join_items(items: Iterable[Any]) -> str:
+    """Write items side by side."""
     return ", ".join(map(str, items))

@@ -1,4 +1,4 @@
-"""The mean behind reports of numbers, without bias, where reports follow the answers along a straight line.
+"""The unbiased mean behind reports of numbers, where reports follow the answers along a straight line.
 
     E[report | x] = a + b·x,    g(report) = (report − a)/b,    mean = Σ g(report)/n
 """
@@ -17,13 +17,17 @@ from sfumato.reconstruction import intervals_for
 from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.layout import interval_edges
 
-STRAIGHT = 0.01  # of the range: so far E[report | x] may lie off a straight line
+STRAIGHT = 0.01
+"""How far E[report | x] may lie off a straight line, in ranges of the answer. By judgement: a mean is then off by a
+percent of the range at most; with less, channels whose grid rounds a little would have no mean."""
 
 
 @lru_cache(maxsize=64)
-def straight(channel: Channel) -> Floats | None:
-    """Return g(report) for every report code, with E[g | x] = x; None where reports do not follow x along a straight
-    line."""
+def linear_estimator(channel: Channel) -> Floats | None:
+    """Return g(report) for every report code, with E[g(report) | x] = x.
+
+    None for labels, and where reports do not follow x along a straight line.
+    """
     if not isinstance(channel.domain, Interval) or isinstance(channel.outputs, Categories):
         return None
     edges = interval_edges(channel.domain, intervals_for(channel.domain))
@@ -38,13 +42,16 @@ def straight(channel: Channel) -> Floats | None:
 
 
 def mean_of(counts: Counts) -> WithError | None:
-    """Return the mean of g over the reports of all levels, which has no bias; with its standard error."""
+    """Return the unbiased mean of the numbers behind reports at all levels, with its standard error.
+
+    None where the channel of a level has no `linear_estimator`, or where there are fewer than two reports.
+    """
     total = first = second = 0.0
     for tally in counts.levels.values():
         reports = tally.histogram.sum(axis=0)
         if not reports.any():
             continue
-        g = straight(tally.channel)
+        g = linear_estimator(tally.channel)
         if g is None:
             return None
         total, first, second = total + reports.sum(), first + reports @ g, second + reports @ g**2
@@ -52,8 +59,11 @@ def mean_of(counts: Counts) -> WithError | None:
 
 
 def mean_with_error(total: float, first: float, second: float) -> WithError | None:
-    """Return the mean and its standard error from a number of values, their sum and the sum of their squares; None of
-    fewer than two, which show no spread."""
+    """Return a mean and its standard error.
+
+    ``total``: how many values there are; ``first``: their sum; ``second``: the sum of their squares. None for fewer
+    than two values, which show no spread.
+    """
     if total < 2:
         return None
     mean = first / total

@@ -1,6 +1,6 @@
-"""The page of a survey: its figures with charts, whole without any script; what lies within noise is grey (`bars`).
+"""The page of a survey: its figures with charts, complete without any script; what lies within noise is grey (`bars`).
 
-A collector adds how its survey stands, and keeps the page fresh.
+A collector adds the state of its survey (`Standing`), and a script that reloads the page.
 """
 
 from __future__ import annotations
@@ -32,9 +32,15 @@ from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.misfit import FALSE_ALARM
 
 SCRIPT = "/static/dashboard.js"
-SHOWN_JOBS, SHOWN_DAYS = 10, 60
-BEYOND = 100_000_000  # reports; nobody collects more
-READABLE = 0.05  # half a 90 % bar up to which a question counts as known
+SHOWN_JOBS = 10
+"""The most jobs of the collector that are listed, the latest ones. By judgement."""
+SHOWN_DAYS = 60
+"""The most days in the chart of arrivals. By judgement: bars that are still wide enough to point at."""
+BEYOND = 100_000_000
+"""The largest number of needed reports that is written out. By judgement: nobody collects more, and digits beyond would
+look like a plan."""
+READABLE = 0.05
+"""Half a 90 % bar up to which every share of a question counts as known: the largest of `bars.POINTS`."""
 GROUPS = "Each group's 90 % bars; in colour where it differs from the others by more than chance explains."
 FAKED = (
     "Nobody can be asked to prove an answer. So far fakes could move a share, or the mean of numbers, at worst: with "
@@ -44,19 +50,21 @@ FAKED = (
 
 @dataclass(frozen=True)
 class Standing:
-    """How a collector's survey stands: all that its page shows besides what the reports say."""
+    """The state of a collector's survey: all that its page shows beside estimates.
+
+    ``name``: of the survey; ``state``: "open" or "closed"; ``days``: (date, accepted, withdrawn), oldest first;
+    ``rejections``: how many reports were refused, by reason; ``invitations``: how many were issued and used, None where
+    none are needed; ``model``: the shipped model's document; ``itemsets``: what `sfumato itemsets mine --json` writes,
+    ``itemsets`` and ``rules``; ``jobs``: the latest jobs with ``kind``, ``state`` and ``said``.
+    """
 
     name: str
     state: str = "open"
     days: Sequence[tuple[Any, int, int]] = ()
-    """(date, accepted, withdrawn), oldest first."""
     rejections: Mapping[str, int] = field(default_factory=dict)
     invitations: tuple[int, int] | None = None
-    """How many were issued and used; None: none are needed."""
     model: Mapping[str, Any] | None = None
-    """The shipped model's document."""
     itemsets: Mapping[str, Any] | None = None
-    """What `sfumato itemsets mine --json` writes: ``itemsets`` and ``rules``."""
     jobs: Sequence[Mapping[str, Any]] = ()
 
 
@@ -64,10 +72,11 @@ def page_of(
     reports: Any, plan: Plan, standing: Standing | None = None, *, figures: Mapping[str, Any] | None = None,
     together: tuple[str, str] | None = None, **wishes: Any,
 ) -> Page:
-    """Write what reports tell as one page, to be opened offline or, with ``standing``, to be served by a collector.
+    """Make the page of estimates from reports, to be opened offline or, with ``standing``, to be served by a collector.
 
-    ``reports`` and ``wishes``: as `estimates` takes them. ``figures``: what `estimates` gave of these reports already.
-    ``together``: two questions to be shown together, which takes a table of reports.
+    ``reports``, ``plan`` and ``wishes``: as `estimates` takes them. ``standing``: the state of a collector's survey.
+    ``figures``: what `estimates` returned for these reports already. ``together``: two questions to be shown together,
+    which takes a table of reports.
 
     >>> import sfumato as sf
     >>> plan = sf.Plan.from_dict({"name": "town", "attributes": {
@@ -80,7 +89,7 @@ def page_of(
     state = f"; the survey is {standing.state}" if standing else ""
     lead = f"{counted(number, 'report')}{state}. People blurred their answers themselves."
     page = Page(standing.name if standing else plan.name, lead, script=SCRIPT if standing else None)
-    page.facts(_headline(figures, standing)).contents()
+    page.facts(_list_facts(figures, standing)).contents()
     _show_crowd(page, questions)
     _show_precision(page, questions, number, figures["class"])
     show_groups(page, questions, "by_class", f"Compared by {figures['class']}", GROUPS)
@@ -98,7 +107,8 @@ def page_of(
     return page
 
 
-def _headline(figures: Mapping[str, Any], standing: Standing | None) -> list[tuple[str, str]]:
+def _list_facts(figures: Mapping[str, Any], standing: Standing | None) -> list[tuple[str, str]]:
+    """List the numbers at the head of the page, each with its words."""
     half_widths = [each["precision"]["half_width"] for each in figures["questions"].values()]
     widths = sorted(each["typical"] for each in half_widths if each)
     usual = [(f"± {100 * widths[len(widths) // 2]:.1f}", "points: the 90 % bar of a usual share")] if widths else []
@@ -119,38 +129,46 @@ def _headline(figures: Mapping[str, Any], standing: Standing | None) -> list[tup
 
 
 def _show_crowd(page: Page, questions: Mapping[str, Figures]) -> None:
+    """Add the section with a card for each question."""
     lead = "Reconstructed from the reports, with 90 % bars. A share whose bar reaches zero is grey: it may be nobody."
     page.section("What the crowd looks like", lead)
     page.legend({"seen": "can be told from zero", "unseen": "within noise"})
-    page.cards(_card(name, each) for name, each in questions.items())
+    page.cards(_question_card(name, each) for name, each in questions.items())
 
 
-def _card(name: str, each: Figures) -> Card:
-    how = [f"{counted(int(each['reports']), 'answer')}, {each['missing']:,.0f} left out"]
-    how = [*([name] if each["question"] != name else []), *how, *([] if each["blurred"] else ["sent as it is"])]
-    if not each["rows"]:
-        return Card(each["question"], "; ".join(how), note=" ".join(each["messages"]))
-    chart, numbers = chart_of(each["question"], shown_rows(each)), folded("The numbers", _numbers(each))
-    return Card(each["question"], "; ".join(how), chart, _note(each), numbers)
+def _question_card(name: str, figures: Figures) -> Card:
+    """Make the card of one question: how many answered, the chart, a note and the numbers."""
+    title = figures["question"]
+    how = [f"{counted(int(figures['reports']), 'answer')}, {figures['missing']:,.0f} left out"]
+    how = [*([name] if title != name else []), *how, *([] if figures["blurred"] else ["sent as it is"])]
+    if not figures["rows"]:
+        return Card(title, "; ".join(how), note=" ".join(figures["messages"]))
+    chart, numbers = chart_of(title, shown_rows(figures)), folded("The numbers", _number_table(figures))
+    return Card(title, "; ".join(how), chart, _write_note(figures), numbers)
 
 
 def chart_of(question: str, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark] = ()) -> Html:
-    """Draw an estimate's rows: numbers as a histogram, categories and items as bars below each other."""
+    """Draw an estimate's rows: numbers as a histogram, categories and items as bars below each other.
+
+    ``question``: the chart's title; ``rows``: of `rows_of`, one at least; ``marks``: further values drawn beside them.
+    """
     if rows[0]["low"] is None:
         return share_bars(rows, marks)
     return histogram(rows, f"{question}: shares of {len(rows)} ranges", marks)
 
 
-def _note(each: Figures) -> str:
-    said = []
-    if each["mean"]:
-        said.append(f"Mean {WithError(each['mean']['value'], reach(each['mean']))} (90 %).")
-    if len(each["rows"]) > len(shown_rows(each)):
-        said.append(f"The largest {SHOWN_LABELS} of {len(each['rows']):,}.")
-    return " ".join([*said, *each["messages"]])
+def _write_note(figures: Figures) -> str:
+    """Write the sentences below a question's chart: the mean, what is left out, and the messages."""
+    sentences = []
+    if figures["mean"]:
+        sentences.append(f"Mean {WithError(figures['mean']['value'], reach(figures['mean']))} (90 %).")
+    if len(figures["rows"]) > len(shown_rows(figures)):
+        sentences.append(f"The largest {SHOWN_LABELS} of {len(figures['rows']):,}.")
+    return " ".join([*sentences, *figures["messages"]])
 
 
-def _numbers(each: Figures) -> Html:
+def _number_table(figures: Figures) -> Html:
+    """Make the table of a question's shares with their bars."""
     cells = [
         [
             row["label"],
@@ -158,17 +176,18 @@ def _numbers(each: Figures) -> Html:
             f"{percent(row['from'])} to {percent(row['to'])}",
             "within noise" if row["within_noise"] else "",
         ]
-        for row in shown_rows(each, LISTED_LABELS)
+        for row in shown_rows(figures, LISTED_LABELS)
     ]
-    return table(cells, ["answer", "share", "90 % bar", "note"], description=f"{each['question']}: numbers")
+    return table(cells, ["answer", "share", "90 % bar", "note"], description=f"{figures['question']}: numbers")
 
 
 # --- what can and cannot be told --------------------------------------------------------------------------------------
 
 
 def _show_precision(page: Page, questions: Mapping[str, Figures], reports: int, target: str | None) -> None:
+    """Add the section with how wide every question's bars are, and how many reports narrower ones need."""
     lead = "Half a 90 % bar of the shares, in points, and how many reports in all would make every one ± 5, ± 2 or ± 1."
-    page.section("What the reports can and cannot tell", lead).items(_verdicts(questions, reports))
+    page.section("What the reports can and cannot tell", lead).items(_write_verdicts(questions, reports))
     gaps = [f"difference by {target} that stands out"] if target else []
     wanted = [f"reports for ±\u00a0{100 * h:g}" for h in POINTS]
     columns = ["question", "usual\u00a0±", "worst\u00a0±", "mean\u00a0±, in % of the range", *gaps, *wanted]
@@ -183,39 +202,42 @@ def _show_precision(page: Page, questions: Mapping[str, Figures], reports: int, 
 
 
 def _precision_row(name: str, precision: Figures, reports: int, grouped: bool) -> list[object]:
+    """Return a question's row of the table of precision; an empty cell for what is not known."""
     widths = [precision["half_width"] and precision["half_width"][key] for key in ("typical", "worst")]
     gap = [precision["smallest_difference"]] if grouped else []
     points = [*widths, precision["mean"] and precision["mean"]["half_width"], *gap]
     wanted = [""] * len(POINTS)
     if precision["needed"]:
         rough = "~ " if precision["rough"] else ""
-        wanted = ["enough" if count <= reports else rough + _about(count) for count in precision["needed"].values()]
+        needed = precision["needed"].values()
+        wanted = ["enough" if count <= reports else rough + _rough_count(count) for count in needed]
     return [name, *("" if width is None else f"{100 * width:.1f}" for width in points), *wanted]
 
 
-def _verdicts(questions: Mapping[str, Figures], reports: int) -> list[str]:
-    """Say the table in a few sentences."""
+def _write_verdicts(questions: Mapping[str, Figures], reports: int) -> list[str]:
+    """Write in a few sentences which questions are known well, how many reports are missing, and how much is noise."""
     precisions = {name: each["precision"] for name, each in questions.items()}
     widths = {name: each["half_width"]["worst"] for name, each in precisions.items() if each["half_width"]}
     if not widths:
         return ["There are no answers yet, so nothing can be told."]
     sharp = [name for name, width in widths.items() if width <= READABLE]
     broad = [name for name in widths if name not in sharp]
-    said = [f"Every share is known to ± {100 * READABLE:g} points or better: {listed(sharp)}."] if sharp else []
+    sentences = [f"Every share is known to ± {100 * READABLE:g} points or better: {listed(sharp)}."] if sharp else []
     if broad:
-        said.append(f"Some shares are known less well than ± {100 * READABLE:g} points: {listed(broad)}.")
-    most = max((each["needed"]["2"] for each in precisions.values() if each["needed"]), default=0)
-    if most > reports:
-        more = _about(most - reports)
-        said.append(f"For ± 2 points everywhere about {_about(most)} reports are needed, {more} more than there are.")
+        sentences.append(f"Some shares are known less well than ± {100 * READABLE:g} points: {listed(broad)}.")
+    needed = max((each["needed"]["2"] for each in precisions.values() if each["needed"]), default=0)
+    if needed > reports:
+        total, more = _rough_count(needed), _rough_count(needed - reports)
+        sentences.append(f"For ± 2 points everywhere about {total} reports are needed, {more} more than there are.")
     rows = [row for each in questions.values() for row in each["rows"]]
     grey = sum(row["within_noise"] for row in rows)
     if grey:
-        said.append(f"{grey} of {counted(len(rows), 'share')} {'is' if grey == 1 else 'are'} within noise.")
-    return said
+        sentences.append(f"{grey} of {counted(len(rows), 'share')} {'is' if grey == 1 else 'are'} within noise.")
+    return sentences
 
 
-def _about(count: int) -> str:
+def _rough_count(count: int) -> str:
+    """Write a number of reports with two digits that are not 0, or as more than BEYOND."""
     return f"more than {BEYOND:,}" if count > BEYOND else in_words(count, 2)
 
 
@@ -223,39 +245,41 @@ def _about(count: int) -> str:
 
 
 def _show_fakes(page: Page, questions: Mapping[str, Figures], standing: Standing | None) -> None:
+    """Add the section about made-up reports: how far they could move estimates, and signs of them."""
     page.section("If some reports were made up", FAKED)
-    ways = {"made_up": "made-up reports", "lies": "false answers"}
-    columns = ["question", *(f"{percent(part, 0)} {words}" for part in FAKES for words in ways.values())]
+    kinds = {"made_up": "made-up reports", "lies": "false answers"}
+    columns = ["question", *(f"{percent(part, 0)} {words}" for part in FAKES for words in kinds.values())]
     faked = {name: each["fakes"] for name, each in questions.items() if each["fakes"]}
     rows = [
-        [name, *(_moved(found["of"], part[way]) for part in found["moved"] for way in ways)]
-        for name, found in faked.items()
+        [name, *(_moved_text(fakes["of"], part[kind]) for part in fakes["moved"] for kind in kinds)]
+        for name, fakes in faked.items()
     ]
     if rows:
         page.table(rows, columns)
-    page.items([*_signs(questions), *(_floods(standing.days) if standing else [])])
+    page.items([*_write_signs(questions), *(_name_floods(standing.days) if standing else [])])
 
 
-def _moved(what: str, by: float) -> str:
+def _moved_text(what: str, by: float) -> str:
+    """Write how far fakes move a "share" (in points) or the "mean" (in its own unit)."""
     return f"{100 * by:.1f} points" if what == "share" else f"mean by {in_words(by, 2)}"
 
 
-def _signs(questions: Mapping[str, Figures]) -> list[str]:
-    """Say whether reports look as if their channels made them."""
+def _write_signs(questions: Mapping[str, Figures]) -> list[str]:
+    """Write whether reports look as if they came through their channels: heaps of equal reports, and misfits."""
     heaped = {name: each["heaps"][0] for name, each in questions.items() if each["heaps"]}
-    said = [
+    signs = [
         f"{name}: the report {shown(heap['report'])} came {heap['count']:,} times, where whatever people answer "
         f"{in_words(heap['expected'], 2)} are expected at most."
         for name, heap in heaped.items()
     ]
     strange = [name for name, each in questions.items() if each["fit"] is not None and each["fit"] < FALSE_ALARM]
     if strange:
-        said.append(f"The reports of {listed(strange)} do not look as if they came through their channel.")
-    return said or ["All reports look as if they came through their channels; fakes that imitate a channel do so too."]
+        signs.append(f"The reports of {listed(strange)} do not look as if they came through their channel.")
+    return signs or ["All reports look as if they came through their channels; fakes that imitate a channel do so too."]
 
 
-def _floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
-    """Name the days with far more reports than others."""
+def _name_floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
+    """Write a sentence for each day with far more reports or withdrawals than usual, or that there is none."""
     if len(days) < FEWEST_DAYS:
         return [f"Unusual days cannot be told before there are {FEWEST_DAYS} of them."]
     return [
@@ -265,6 +289,7 @@ def _floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
 
 
 def _show_arrivals(page: Page, standing: Standing) -> None:
+    """Add the section about a collector's survey: reports a day, refusals, invitations and jobs."""
     cards = []
     if standing.days:
         days, unusual = list(standing.days)[-SHOWN_DAYS:], {day["day"] for day in unusual_days(standing.days)}
@@ -283,6 +308,10 @@ def _show_arrivals(page: Page, standing: Standing) -> None:
 
 
 def _show_promise(page: Page, plan: Plan, with_form: bool) -> None:
+    """Add the section with the guarantee in the words that respondents read, and the page's footer.
+
+    ``with_form``: the footer has a button to sign out.
+    """
     say = voice(plan.language)
     page.section("What is promised", "What respondents were told, in the words that they read.")
     total = plan.guarantee() if any(each.channel for each in plan.attributes.values()) else None
@@ -292,6 +321,6 @@ def _show_promise(page: Page, plan: Plan, with_form: bool) -> None:
         folded(each.question or name, guarantee_list(parts.get(name), say)) for name, each in plan.attributes.items()
     ]
     page.add(tag("div", tag("blockquote", paragraphs(words)), *each_by_itself, lang=plan.language))
-    said = f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person."
-    out = tag("form", said, " ", tag("button", "Sign out"), method="post", action="/logout")
-    page.footer(out if with_form else said)
+    footer = f"The plan's identity is {plan.identity[:16]}. Estimates are of the crowd, never of one person."
+    form = tag("form", footer, " ", tag("button", "Sign out"), method="post", action="/logout")
+    page.footer(form if with_form else footer)

@@ -1,4 +1,4 @@
-"""Privacy you can check: attacks, audits, advice and statements people understand."""
+"""Attacks on plans, audits of their implementations, and advice on channels that meet a privacy target."""
 
 from sfumato.privacy.advice import Advice, advise
 from sfumato.privacy.audit import Audit, AuditSettings, audit

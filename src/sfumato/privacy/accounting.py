@@ -1,7 +1,7 @@
-"""What one person's reports add up to: over attributes, over repetitions, and through correlation.
+"""The account of one person: what all their reports reveal together, over attributes, repetitions and correlation.
 
 γ multiplies over independent reports, whatever the answers have to do with each other. Interval widths do not: when
-answers are correlated, every report says something about every answer. Both are told, the second as the widths
+answers are correlated, every report says something about every answer. Both are stated, the second as the widths
 
     stated      of the channel, from its own report and the noise alone,
     alone       2z·√(σ²n/(σ² + n)), with the spread σ² of the people known as well,
@@ -26,54 +26,59 @@ from sfumato.privacy.population import CONFIDENCE, Population
 from sfumato.prose import finite, in_words, percent
 
 WEAKER = 0.9
+"""The other reports are said to weaken an answer when they leave less than this share of its width. By judgement: with
+a larger share the sentence would name differences that nobody acts on. It changes words only, no verdict."""
 
 
 @dataclass(frozen=True)
 class Width:
-    """How closely 95 % confidence places one number."""
+    """The widths of the intervals that hold one person's number with 95 % confidence, in units of the number."""
 
     attribute: str
-    stated: float | None
-    alone: float
-    together: float
+    stated: float | None  # what the channel states; None: it states no width
+    alone: float  # from the number's own report and the people's spread
+    together: float  # from all reports of the person and the people's covariance
 
     @property
     def weakened(self) -> bool:
-        """The other reports take more than a tenth off."""
+        """Whether the other reports take more than a tenth off the width."""
         return self.together < WEAKER * self.alone
 
     def __str__(self) -> str:
         stated = "" if self.stated is None else f" (stated {in_words(self.stated)})"
-        told = f"{self.attribute}: a width of {in_words(self.alone)} from its own report{stated}"
+        text = f"{self.attribute}: a width of {in_words(self.alone)} from its own report{stated}"
         if not self.weakened:
-            return f"{told}; the other reports hardly narrow it."
+            return f"{text}; the other reports hardly narrow it."
         share = percent(1 - self.together / self.alone, 0)
         of_stated = "" if self.stated is None else f", {percent(self.together / self.stated, 0)} of what is stated"
-        return f"{told}, but {in_words(self.together)} from all reports: correlation takes {share} off{of_stated}."
+        return f"{text}, but {in_words(self.together)} from all reports: correlation takes {share} off{of_stated}."
 
 
 @dataclass(frozen=True)
 class Account:
-    """The total for one person who answers everything ``times`` times with fresh noise."""
+    """What all reports reveal of one person who answers everything ``times`` times with fresh noise."""
 
-    once: CombinedGuarantee
+    once: CombinedGuarantee  # of one report an attribute
     times: int = 1
-    widths: tuple[Width, ...] = ()
+    widths: tuple[Width, ...] = ()  # of every number whose covariance with the others is known
 
     @cached_property
     def total(self) -> CombinedGuarantee:
+        """The guarantee of all reports of one person together, over all ``times`` rounds."""
         return self.once if self.times == 1 else self.once.repeated(self.times)
 
     @property
     def gamma(self) -> float:
+        """The most by which all reports together can multiply the odds of anything; ∞ where nothing bounds it."""
         return self.total.gamma
 
     def __str__(self) -> str:
-        """The words of one time, what several times add, and the widths."""
+        """Return lines: the worst of several rounds (where there are several), one round, and the widths."""
         often = f"A person who answers everything {self.times} times with fresh noise: {self.total.worst}"
         return "\n".join([*([often] if self.times > 1 else []), str(self.once), *map(str, self.widths)])
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the account as plain data, with its sentences; a γ without bound is None."""
         widths = [{**vars(width), "weakened": width.weakened, "text": str(width)} for width in self.widths]
         parts = {name: finite(part.gamma) for name, part in self.once.parts.items()}
         words = str(self.once).splitlines()
@@ -81,28 +86,32 @@ class Account:
 
 
 def widths_of(population: Population) -> tuple[Width, ...]:
-    """The widths of all numbers of people whose covariance is known; none of others."""
+    """Return the widths of all numeric attributes of a population; none where their covariance is not known."""
     if population.covariance is None:
         return ()
     return widths_from(population.stated_widths, population.covariance, population.noise)
 
 
 def widths_from(stated: Mapping[str, float | None], covariance: Floats, noise: Floats) -> tuple[Width, ...]:
-    """The widths at 95 %, for the covariances of the people and of the noise in the order of ``stated``."""
-    reach = reach_of(CONFIDENCE)
-    alone = reach * np.sqrt(alone_error(covariance, noise))
-    together = reach * np.sqrt(np.maximum(bayes_error(covariance, noise), 0))
+    """Return the widths at 95 % confidence of several numbers, from variances to intervals by 2z.
+
+    ``stated``: the stated width by attribute, None where there is none; ``covariance`` of the people and of the
+    ``noise``: matrices in the order of ``stated``.
+    """
+    factor = gaussian_width(CONFIDENCE)
+    alone = factor * np.sqrt(alone_error(covariance, noise))
+    together = factor * np.sqrt(np.maximum(bayes_error(covariance, noise), 0))
     return tuple(map(Width, stated, stated.values(), alone.tolist(), together.tolist()))
 
 
 def width_together(population: Population, name: str, confidence: float) -> float:
-    """The width of one number from all reports of a person."""
+    """Return the width of the interval that all reports of a person leave for one number."""
     assert population.covariance is not None
-    place = [target.name for target in population.numeric].index(name)
-    error = float(bayes_error(population.covariance, population.noise)[place])
-    return reach_of(confidence) * math.sqrt(max(error, 0.0))
+    column = [target.name for target in population.numeric].index(name)
+    error = float(bayes_error(population.covariance, population.noise)[column])
+    return gaussian_width(confidence) * math.sqrt(max(error, 0.0))
 
 
-def reach_of(confidence: float) -> float:
-    """2z: the width of a gaussian interval in standard deviations."""
+def gaussian_width(confidence: float) -> float:
+    """Return 2z, the width in standard deviations of the central gaussian interval of this confidence."""
     return 2 * float(ndtri((1 + confidence) / 2))

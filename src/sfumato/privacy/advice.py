@@ -1,4 +1,4 @@
-"""`advise`: channels that meet a target, and what they cost in accuracy: how well the crowd can still be read."""
+"""`advise` proposes channels that meet privacy targets, and measures how much accuracy they cost."""
 
 from __future__ import annotations
 
@@ -14,26 +14,31 @@ from sfumato.guarantee.statement import read_prior
 from sfumato.plan import Plan
 from sfumato.privacy.proposals import propose
 from sfumato.privacy.subject import subject_of
-from sfumato.privacy.targets import Asked, Verdict, WidthTarget, judge_target, read_targets
+from sfumato.privacy.targets import Exposure, TargetVerdict, WidthTarget, judge_target, read_targets
 from sfumato.prose import listed, percent
 from sfumato.reconstruction import Estimate, mean_error, reconstruct
 from sfumato.tables import frame_like, read_columns
 
 PEOPLE = 10_000
-KNOWN_PEOPLE = 500
+"""The size of the survey whose accuracy is measured, unless another one is given. By judgement, a survey of usual size;
+a larger one makes the errors before and after smaller, hardly their ratio."""
 TREE_PEOPLE = 4000
+"""The people that a tree learns from, and as many that judge it. By judgement: an accuracy measured on 4000 people is
+known to less than a percentage point; more take longer than advice should."""
 ROUNDS = 10
+"""The simulated surveys whose errors are averaged. By judgement: their mean is known to about a tenth; more of them
+take time in proportion."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One measure of accuracy under the plan as it is and as it is proposed; without blur where that is known."""
+    """One measure of accuracy, under the present plan and under the proposed one, as shares."""
 
     attribute: str
-    measure: str
-    before: float
-    after: float
-    clean: float | None = None
+    measure: str  # in words, such as "the distribution's error from 10,000 reports"
+    before: float  # with the present channel
+    after: float  # with the proposed channel
+    clean: float | None = None  # from true values; None: not measured
 
     def __str__(self) -> str:
         clean = "" if self.clean is None else f" ({percent(self.clean, 2)} without blur)"
@@ -41,36 +46,51 @@ class Cost:
         return f"{self.attribute}: {self.measure} {change}{clean}."
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the cost as plain data, with its sentence."""
         return {**vars(self), "text": str(self)}
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """A plan that meets the targets: what changes, whether it is enough, and what it costs."""
+    """The answer of `advise`: a proposed plan, what changes, whether it meets the targets, and what it costs.
+
+    ``plan``: the proposed plan; ``changes``: by attribute whose channel changes, its specification before and after;
+    ``verdicts``: the verdict on each target under the proposed plan; ``costs``: measures of accuracy before and after.
+
+    >>> import sfumato as sf
+    >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), gamma=99)
+    >>> advice = sf.advise(coin, "5% to 50%", costs=False)
+    >>> advice.met
+    True
+    >>> str(advice).splitlines()[0]
+    'answer: randomized-response (gamma = 99.0) becomes randomized-response (gamma = 18.99)'
+    """
 
     plan: Plan
     changes: dict[str, tuple[dict[str, Any], dict[str, Any]]]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[TargetVerdict, ...]
     costs: tuple[Cost, ...]
 
     @property
     def met(self) -> bool:
+        """Whether the proposed plan meets every target."""
         return all(verdict.met for verdict in self.verdicts)
 
     @property
     def channel(self) -> Channel:
-        """The one channel, where advice was asked for one."""
+        """The proposed channel, where advice was asked for a single channel; ValueError for a plan of several."""
         (only,) = self.plan.attributes.values()
         assert isinstance(only.channel, Channel)
         return only.channel
 
     def __str__(self) -> str:
-        changed = [f"{name}: {_spec(old)} becomes {_spec(new)}" for name, (old, new) in self.changes.items()]
+        changed = [f"{name}: {_spec_text(old)} becomes {_spec_text(new)}" for name, (old, new) in self.changes.items()]
         unchanged = "Nothing has to change." if self.met else "No change of a single channel is enough."
         lines = [*(changed or [unchanged]), "", *map(str, self.verdicts)]
         return "\n".join([*lines, *(["", "What it costs", *map(str, self.costs)] if self.costs else [])])
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the advice as plain data, with its sentences and the proposed plan."""
         return {
             "met": self.met,
             "changes": {name: {"before": old, "after": new} for name, (old, new) in self.changes.items()},
@@ -80,30 +100,39 @@ class Advice:
         }
 
 
-def _spec(spec: Mapping[str, Any]) -> str:
-    """A specification in words: gaussian (privacy = 1.0)."""
+def _spec_text(spec: Mapping[str, Any]) -> str:
+    """Write a channel's specification in words: gaussian (privacy = 1.0)."""
     designs = {f"ρ of {design['size']}": design["rho"] for design in spec.get("designs", ())}
     plain = {key: value for key, value in spec.items() if key not in ("channel", "designs")}
-    given = ", ".join(f"{key} = {_value(value)}" for key, value in {**designs, **plain}.items())
-    return f"{spec['channel']}{f' ({given})' if given else ''}"
+    parameters = ", ".join(f"{key} = {_value_text(value)}" for key, value in {**designs, **plain}.items())
+    return f"{spec['channel']}{f' ({parameters})' if parameters else ''}"
 
 
-def _value(value: Any) -> str:
+def _value_text(value: Any) -> str:
+    """Write a parameter of a specification in words: a number, a channel inside a channel, or a mapping."""
     if not isinstance(value, Mapping):
         return str(value)
-    return _spec(value) if "channel" in value else listed(f"{key} {_value(part)}" for key, part in value.items())
+    if "channel" in value:
+        return _spec_text(value)
+    return listed(f"{key} {_value_text(part)}" for key, part in value.items())
 
 
 def advise(
     subject: Plan | Mechanism, targets: Any, reports: Any = None, *, truth: Any = None, prior: Any = None,
     means: Any = (), times: int = 1, people: int = PEOPLE, costs: bool = True, seed: int = 0,
 ) -> Advice:
-    """Channel parameters that meet the targets, kept as they are where they do already.
+    """Propose channels that meet privacy targets; a channel that already does so is kept.
 
-    ``targets``: "5% to 50%" (all reports of a person together), "age: 5% to 50%", "age: 20 at 95%", or several.
-    ``means``: attributes of which only the mean is wanted (of one channel: True), and is told best.
-    Beliefs come from ``prior`` (by attribute), or are reconstructed from ``reports`` (or ``truth``), else are flat.
-    ``people``: the size of the survey whose accuracy is told; with ``truth`` that holds a class, also a tree's.
+    ``subject``: a plan, or one channel. ``targets``: "5% to 50%" (no belief of 5 % reaches 50 % by all reports of a
+    person together), "age: 5% to 50%" (by one attribute's report), "age: 20 at 95%" (a usual report leaves no interval
+    shorter than 20 with 95 % confidence), a `BeliefTarget` or `WidthTarget`, or a list of these.
+
+    ``reports``: a table of reports, from which beliefs and correlations are reconstructed; ``truth``: a clean table in
+    its place, in which a plan's class column lets the accuracy of a tree be measured too. ``prior``: beliefs by
+    attribute (of one channel, the belief), in place of reconstructed or flat ones. ``means``: the attributes of which
+    only the mean is wanted (of one channel: True), which get the channel with the smallest error of a mean. ``times``:
+    how often everybody answers with fresh noise. ``people``: the size of the survey whose accuracy is measured.
+    ``costs``: whether accuracy is measured at all. ``seed``: of all draws, so that a call repeats itself.
 
     >>> import sfumato as sf
     >>> age = sf.Gaussian(sf.Interval(20, 80), privacy=1.0)
@@ -115,32 +144,34 @@ def advise(
     for goal in goals:
         if isinstance(goal, WidthTarget) and goal.attribute not in advised.channels:
             raise ValueError(f"target names {goal.attribute!r}, which is blurred with others; change their ratio=")
-    known = reports is not None or truth is not None
-    population = advised.people(reports, truth, KNOWN_PEOPLE, np.random.default_rng(seed)) if known else None
-    seen = {} if population is None else {name: each.prior for name, each in population.targets.items()}
-    asked = Asked(advised.channels, {**seen, **advised.beliefs(prior)}, population, times)
+    has_table = reports is not None or truth is not None
+    rng = np.random.default_rng(seed)
+    population = advised.draw_population(reports, truth, 1, rng) if has_table else None  # for beliefs and covariance
+    reconstructed = {} if population is None else {name: each.prior for name, each in population.targets.items()}
+    exposure = Exposure(advised.channels, {**reconstructed, **advised.beliefs(prior)}, population, times)
 
     wanted = _read_means(means, advised.channels)
-    chosen = propose(asked, goals, wanted, plan.drawn, plan.questions_each)
+    chosen = propose(exposure, goals, wanted, plan.drawn, plan.questions_each)
     changed = {name: channel for name, channel in chosen.items() if channel != advised.channels[name]}
-    asked_so = {name: replace(each, channel=changed.get(name, each.channel)) for name, each in plan.attributes.items()}
-    proposed = replace(plan, attributes=asked_so)
+    channels = {name: changed.get(name, each.channel) for name, each in plan.attributes.items()}
+    attributes = {name: replace(each, channel=channels[name]) for name, each in plan.attributes.items()}
+    proposed = replace(plan, attributes=attributes)
     total = (changed_subject := subject_of(proposed)).total({}, truth)
-    stated, through = changed_subject.guarantees(total), replace(asked.through(chosen), total=total)
-    verdicts = tuple(judge_target(goal, stated, through) for goal in goals)
+    stated, after = changed_subject.guarantees(total), replace(exposure.with_channels(chosen), total=total)
+    verdicts = tuple(judge_target(goal, stated, after) for goal in goals)
 
-    told: list[Cost] = []
+    measured: list[Cost] = []
     if costs and changed:
         for name in changed:
-            told += _costs(name, asked, chosen[name], people, seed, name in wanted)
+            measured += _measure_costs(name, exposure, chosen[name], people, seed, name in wanted)
         if truth is not None and plan.target is not None:
-            told.append(_tree_cost(plan, proposed, truth, seed))
+            measured.append(_measure_tree_cost(plan, proposed, truth, seed))
     specs = {name: (advised.mechanisms[name].to_spec(), channel.to_spec()) for name, channel in changed.items()}
-    return Advice(proposed, specs, verdicts, tuple(told))
+    return Advice(proposed, specs, verdicts, tuple(measured))
 
 
 def _read_means(means: Any, channels: Mapping[str, Channel]) -> list[str]:
-    """The attributes whose mean alone is wanted: numbers, each with a channel of its own."""
+    """Read the argument ``means=`` as names of numeric attributes that have a channel of their own."""
     names = list(channels) if means is True else [means] if isinstance(means, str) else list(means or ())
     for name in names:
         if name not in channels:
@@ -153,26 +184,31 @@ def _read_means(means: Any, channels: Mapping[str, Channel]) -> list[str]:
 # --- costs --------------------------------------------------------------------------------------------------------
 
 
-def _costs(name: str, asked: Asked, new: Channel, people: int, seed: int, mean_alone: bool) -> list[Cost]:
-    """What can be read from ``people`` reports through the old channel and through the new one, by the same draws."""
-    old, prior = asked.channels[name], asked.priors.get(name)
+def _measure_costs(name: str, exposure: Exposure, new: Channel, people: int, seed: int, mean_alone: bool) -> list[Cost]:
+    """Measure the accuracy from ``people`` reports of one attribute, through its present and through a new channel.
+
+    Of baskets it is the lowest discoverable support; with ``mean_alone`` the error of the mean, as a share of the
+    range; else the error of the reconstructed distribution, with the same draws for both channels.
+    """
+    old, prior = exposure.channels[name], exposure.priors.get(name)
     if isinstance(old, SelectASize) and isinstance(new, SelectASize):
         before, after = (channel.lowest_discoverable_support(people) for channel in (old, new))
         measure = "lowest discoverable support of {} items in {:,} reports"
         return [Cost(name, measure.format(k, people), before[k], after[k]) for k in after]
     if mean_alone:
         crowds = [read_prior(channel, prior) for channel in (old, new)]
-        found = (mean_error(channel, crowd, people) for channel, crowd in zip((old, new), crowds, strict=True))
-        shares = [error / new.domain.width for error in found]  # type: ignore[union-attr]
+        errors = [mean_error(channel, crowd, people) for channel, crowd in zip((old, new), crowds, strict=True)]
+        shares = [error / new.domain.width for error in errors]  # type: ignore[union-attr]
         return [Cost(name, f"the mean's error, of the range, from {people:,} reports", *shares)]
-    errors = [_reconstruction_error(channel, _crowd(channel, prior), people, seed) for channel in (old, new)]
+    errors = [_reconstruction_error(channel, _crowd_shares(channel, prior), people, seed) for channel in (old, new)]
     return [Cost(name, f"the distribution's error from {people:,} reports", *errors)]
 
 
 def _reconstruction_error(channel: Channel, prior: Floats, people: int, seed: int) -> float:
-    """The share of people whom a reconstruction from ``people`` reports puts into the wrong interval or category.
+    """Return the share of people whom a reconstruction from ``people`` reports puts into a wrong cell.
 
-    ½·Σ|p̂ − p| over 20 intervals (every whole number where they are few), the mean of a few simulated surveys.
+    It is ½·Σ|p̂ − p| over the cells of the estimate (intervals of numbers, or categories), the mean of ROUNDS simulated
+    surveys of people spread as ``prior`` over true codes.
     """
     rng, errors = np.random.default_rng(seed), []
     for _ in range(ROUNDS):
@@ -186,8 +222,8 @@ def _reconstruction_error(channel: Channel, prior: Floats, people: int, seed: in
     return float(np.mean(errors))
 
 
-def _crowd(channel: Channel, prior: Floats | None) -> Floats:
-    """The belief on this channel's own grid; without one an uneven crowd, or there would be nothing to read."""
+def _crowd_shares(channel: Channel, prior: Floats | None) -> Floats:
+    """Return the belief on this channel's own grid; without one a triangle, since an even crowd has nothing to read."""
     if prior is not None:
         return read_prior(channel, prior)
     size = channel.inputs.size
@@ -195,13 +231,17 @@ def _crowd(channel: Channel, prior: Floats | None) -> Floats:
     return np.asarray(triangle / triangle.sum())
 
 
-def _tree_cost(before: Plan, after: Plan, truth: Any, seed: int) -> Cost:
+def _measure_tree_cost(before: Plan, after: Plan, truth: Any, seed: int) -> Cost:
+    """Measure how often a decision tree predicts the plan's class right, under the present and the proposed plan."""
     (old, clean), (new, _) = (_tree_accuracy(plan, truth, np.random.default_rng(seed)) for plan in (before, after))
     return Cost(str(before.target), "the share that a decision tree predicts right", old, new, clean)
 
 
 def _tree_accuracy(plan: Plan, truth: Any, rng: np.random.Generator) -> tuple[float, float]:
-    """(blurred, clean): accuracy on clean people of trees that learned from reports and from the true values."""
+    """Return (blurred, clean): the accuracy, on true values, of a tree fitted to reports and of one fitted to truth.
+
+    Baskets and numbers that are blurred together are left out, because trees do not read them.
+    """
     from sfumato.learners.tree import TreeClassifier
 
     assert plan.target is not None

@@ -1,4 +1,4 @@
-"""What an adversary can do who has the plan and the reports: each attack beside a guess without the report.
+"""Attacks by an adversary who has the plan and the reports; each is measured beside a guess without the report.
 
 The adversary's belief is reconstructed from everybody's reports. One answer is guessed from its own report or from
 several; numbers also from all of a person's reports at once, because correlated people live near few directions and
@@ -29,14 +29,22 @@ from sfumato.privacy.population import (
 from sfumato.prose import counted, in_words, percent
 
 NOTICEABLE = 0.1
+"""The share below what is stated from which on a finding says so. By judgement: samples of a thousand people move a
+width by a few percent, and smaller shares would be chance. It changes words only."""
 FEW = 400
+"""The people on whom fresh answers are averaged: each of ten rounds is drawn and read for everybody. By judgement: a
+share of 400 people is known to ± 5 percentage points; more people cost time in proportion."""
 SOUGHT = 300
+"""The people whose records are looked for among all; the table of scores has a row for each. By judgement: a share of
+300 people is known to ± 6 percentage points; more people cost time and memory in proportion."""
 UNUSUAL = 0.02
+"""The share of people who count as unusual, and whom the adversary points at: 20 of the default 1000. By judgement: a
+larger share calls ordinary people unusual, a smaller one leaves too few to measure."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One attack on one attribute.
+    """The result of one attack on one attribute.
 
     ``measure`` "width": the interval around the adversary's guess that holds 95 % of the true values; smaller is worse.
     "hits": the share of people for whom the adversary is right; larger is worse.
@@ -45,17 +53,21 @@ class Finding:
     attack: str
     attribute: str
     measure: Literal["width", "hits"]
-    without_report: float
-    recovered: float
-    stated: float | None = None
-    note: str = ""
+    without_report: float  # the measure for a guess that knows the crowd only
+    recovered: float  # the measure for the attack
+    stated: float | None = None  # the measure that the channel states; None: nothing is stated
+    note: str = ""  # a further sentence
 
     @property
     def below_stated(self) -> float:
-        """How far below the stated privacy the attack gets, as a share of it; 0 when it holds or nothing is stated."""
+        """The share by which the attack gets below the stated privacy; 0 where it does not or nothing is stated.
+
+            of a width  1 − recovered/stated;   of hits  (recovered − stated)/(1 − stated).
+        """
         return self._below(self.recovered)
 
     def _below(self, number: float) -> float:
+        """Return the share by which a number of this measure is below the stated privacy, as ``below_stated``."""
         if self.stated is None or not math.isfinite(self.stated) or self.stated <= 0:
             return 0.0
         if self.measure == "width":
@@ -64,30 +76,31 @@ class Finding:
 
     @property
     def noticeable(self) -> bool:
-        """More than a tenth below what was stated."""
+        """Whether the attack gets more than a tenth below what is stated."""
         return self.below_stated > NOTICEABLE
 
     def shown(self, number: float) -> str:
-        """A number of this finding's measure, in words."""
+        """Write a number of this finding's measure: a width as it is, hits in percent."""
         return in_words(number) if self.measure == "width" else percent(number)
 
     def __str__(self) -> str:
         width = self.measure == "width"
-        told = "places 95 % of answers within {}" if width else "is right for {} of the people"
+        result = "places 95 % of answers within {}" if width else "is right for {} of the people"
         claim = "" if self.stated is None else f", {'' if width else 'at most '}{self.shown(self.stated)} stated"
-        beside = f"({self.shown(self.without_report)} without the report{claim})"
+        comparison = f"({self.shown(self.without_report)} without the report{claim})"
         crowd = self._below(self.without_report)
         of_it = f" ({percent(crowd, 0)} by knowing the crowd alone)" if crowd > 0 else ""
         below = f", {percent(self.below_stated, 0)} below what is stated{of_it}" if self.noticeable else ""
-        text = f"{self.attribute}, {self.attack}: {told.format(self.shown(self.recovered))} {beside}{below}."
+        text = f"{self.attribute}, {self.attack}: {result.format(self.shown(self.recovered))} {comparison}{below}."
         return f"{text} {self.note}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain data, with its sentence."""
         return {**vars(self), "below_stated": self.below_stated, "text": str(self)}
 
 
 def width_of_errors(true: Floats, guess: Floats | float) -> float:
-    """Twice the distance from the guess that holds 95 % of the true values."""
+    """Return twice the distance from the guesses within which 95 % of the true values lie."""
     return 2 * float(np.quantile(np.abs(true - guess), CONFIDENCE))
 
 
@@ -95,65 +108,67 @@ def width_of_errors(true: Floats, guess: Floats | float) -> float:
 
 
 def best_guess(target: Attacked) -> Finding:
-    """The attack by the answer's own report alone.
+    """Guess each answer from its own report alone.
 
     Of categories, for people with shares s[x] and the guess g(y) that the belief makes likeliest,
 
-        hits = Σ_y s[g(y)]·P[y, g(y)]  ≤  Σ_y max_x s[x]·P[y, x],
+        hits = Σ_y s[g(y)]·P[y | g(y)]  ≤  Σ_y max_x s[x]·P[y | x],
 
     what the stated law allows any guess: both are expectations, so that no luck of the draw sets one above the other.
     """
     attack = "best guess from its own report"
     if not target.numeric:
         law, guess = target.law, (target.law * target.belief).argmax(axis=1)
-        joint = law * target.shares
+        joint = law * target.true_shares
         hits, most = math.fsum(joint[np.arange(len(law)), guess]), math.fsum(joint.max(axis=1))
-        return Finding(attack, target.name, "hits", _hits_before(target), min(hits, most), min(most, 1.0))
-    belief = posterior(target.law, target.belief, target.reports)
+        return Finding(attack, target.name, "hits", _hits_without_report(target), min(hits, most), min(most, 1.0))
+    belief = posterior(target.law, target.belief, target.report_cells)
     widths = smallest_sets(belief, target.coarse.step, CONFIDENCE)
     usual, narrow = in_words(float(widths.mean())), in_words(float(np.quantile(widths, 0.01)))
     note = f"Credible intervals are {usual} wide on average; one report in a hundred gives {narrow}."
-    return _placed(target, belief, attack, note)
+    return _width_finding(target, belief, attack, note)
 
 
 def averaging(target: Attacked, times: int, rng: np.random.Generator) -> Finding:
-    """The attack on people who answered ``times`` times: fresh noise on the same answer wears off, as 1/√times.
+    """Guess answers from ``times`` reports of each person: fresh noise on the same answer wears off, as 1/√times.
 
-    A device that is keyed gives the same report again, and repeating the question teaches nothing. Of categories, each
-    person's reports count as the chance that the guess is right given all of them, which is never above
+    A device with a key gives the same report again, and repeating the question teaches nothing. Of categories, hits are
+    the mean chance, given a person's reports, that the guess is right, which is never above
 
         s·γ^times / (s·γ^times + 1 − s),   s the largest share.
     """
     few = replace(target, true_codes=target.true_codes[:FEW])
-    drawn = [few.coarse.report_cell[few.draw(rng)] for _ in range(times)]
+    drawn = [few.coarse.report_cell[few.draw_reports(rng)] for _ in range(times)]
     belief = posterior_of_several(few.law, few.belief, drawn)
     attack = f"{times} fresh answers to the same question"
     if few.numeric:
-        return _placed(few, belief, attack)
-    right = posterior_of_several(few.law, few.shares, drawn)
+        return _width_finding(few, belief, attack)
+    right = posterior_of_several(few.law, few.true_shares, drawn)
     hits = float(right[np.arange(len(right)), belief.argmax(axis=1)].mean())
-    share, odds = float(few.shares.max()), times * math.log(target.channel.gamma)
+    share, odds = float(few.true_shares.max()), times * math.log(target.channel.gamma)
     most = 1.0 if share >= 1 else share / (share + (1 - share) * math.exp(-odds))
-    return Finding(attack, target.name, "hits", _hits_before(few), min(hits, most), most)
+    return Finding(attack, target.name, "hits", _hits_without_report(few), min(hits, most), most)
 
 
-def _hits_before(target: Attacked) -> float:
-    return float(target.shares[target.belief.argmax()])
+def _hits_without_report(target: Attacked) -> float:
+    """Return the share of the people whose answer is the one that the belief makes likeliest."""
+    return float(target.true_shares[target.belief.argmax()])
 
 
-def _placed(target: Attacked, belief: Floats, attack: str, note: str = "") -> Finding:
-    """What guessing numbers by the mean of these beliefs (one row a person) gets."""
+def _width_finding(target: Attacked, belief: Floats, attack: str, note: str = "") -> Finding:
+    """Return the finding for guesses by the mean of each person's belief, a row over the true cells."""
     true, values = target.true_numbers, target.coarse.values
     before, after = (width_of_errors(true, guess @ values) for guess in (target.belief, belief))
     return Finding(attack, target.name, "width", before, after, target.stated_width, note)
 
 
 def item_guess(name: str, channel: SelectASize) -> list[Finding]:
-    """Does somebody have an item that their report shows? One finding a designed size.
+    """Guess that a person has an item that their report shows; one finding for each designed size but 0.
 
-    For baskets of m of n items, before: s = m/n; shown: s·a/(s·a + (1−s)ρ) with a = E[j]/m.
+    Of m among n items, before the report s = m/n; after it s·a/(s·a + (1−s)ρ), with a = E[j]/m the chance that an own
+    item is shown and ρ that another one is. At most γ·s/(γ·s + 1 − s) is stated.
     """
-    found = []
+    findings = []
     for size, law in channel.laws.items():
         if size == 0:  # an empty basket has no item to be guessed
             continue
@@ -162,8 +177,8 @@ def item_guess(name: str, channel: SelectASize) -> list[Finding]:
         after = before * kept / (before * kept + (1 - before) * law.rho)
         stated = law.gamma * before / (law.gamma * before + 1 - before)
         note = "The number of items is sent as it is."
-        found.append(Finding(f"an item that a basket of {size} shows", name, "hits", before, after, stated, note))
-    return found
+        findings.append(Finding(f"an item that a basket of {size} shows", name, "hits", before, after, stated, note))
+    return findings
 
 
 # --- all numbers of a person at once ------------------------------------------------------------------------------
@@ -171,7 +186,9 @@ def item_guess(name: str, channel: SelectASize) -> list[Finding]:
 
 
 def spectral_filter(reports: Floats, noise: Floats) -> Floats:
-    """Guesses of all true values by spectral filtering (Kargupta, Datta, Wang and Sivakumar 2003).
+    """Guess all true values by spectral filtering (Kargupta, Datta, Wang and Sivakumar 2003).
+
+    ``reports``: a row a person, a column an attribute; ``noise``: the noise's covariance N. Returns guesses as rows.
 
     In units of the noise (z = C⁻¹(y − mean), N = CCᵀ) the covariance of n reports of d attributes that hold nothing but
     noise has its eigenvalues below (1 + √(d/n))² (Marchenko and Pastur). The reports are projected (Π) on the
@@ -187,7 +204,9 @@ def spectral_filter(reports: Floats, noise: Floats) -> Floats:
 
 
 def principal_components(reports: Floats, noise: Floats) -> Floats:
-    """Guesses of all true values by principal components (Huang, Du and Chen 2005).
+    """Guess all true values by principal components (Huang, Du and Chen 2005).
+
+    ``reports``: a row a person, a column an attribute; ``noise``: the noise's covariance N. Returns guesses as rows.
 
     A principal direction v of Σ is kept if it holds more of the people than of the noise, vᵀΣv > vᵀNv:
 
@@ -201,14 +220,18 @@ def principal_components(reports: Floats, noise: Floats) -> Floats:
 
 
 def bayes_estimate(reports: Floats, noise: Floats) -> Floats:
-    """Guesses of all true values by E[x|y] = μ + Σ(Σ + N)⁻¹(y − μ) (the same authors): no linear guess has a smaller
-    squared error, whatever the distribution of x."""
+    """Guess all true values by the Bayes estimate (Huang, Du and Chen 2005).
+
+        E[x|y] = μ + Σ(Σ + N)⁻¹(y − μ);  no linear guess has a smaller squared error, whatever the distribution of x.
+
+    ``reports``: a row a person, a column an attribute; ``noise``: the noise's covariance N. Returns guesses as rows.
+    """
     center = reports.mean(axis=0)
     return np.asarray(center + (reports - center) @ _bayes_weights(true_covariance(reports, noise), noise).T)
 
 
 def bayes_error(covariance: Floats, noise: Floats) -> Floats:
-    """The variance of each true value given all reports: the diagonal of Σ − Σ(Σ + N)⁻¹Σ.
+    """Return the variance of each true value given all reports of the person: the diagonal of Σ − Σ(Σ + N)⁻¹Σ.
 
     With noise that follows the people, N = κΣ, it is κ/(1 + κ)·Σ_jj, which a value's own report alone gives: the other
     reports add nothing.
@@ -217,13 +240,13 @@ def bayes_error(covariance: Floats, noise: Floats) -> Floats:
 
 
 def alone_error(covariance: Floats, noise: Floats) -> Floats:
-    """The variance of each true value given its own report only: σ²n/(σ² + n)."""
+    """Return the variance of each true value given its own report only: σ²n/(σ² + n), n the noise's variance."""
     own, spread = np.diag(covariance), np.diag(noise)
     return np.asarray(own * spread / (own + spread))
 
 
 def _bayes_weights(covariance: Floats, noise: Floats) -> Floats:
-    """Σ(Σ + N)⁻¹."""
+    """Return Σ(Σ + N)⁻¹, the weights of reports in the Bayes estimate."""
     return np.asarray(np.linalg.solve(covariance + noise, covariance).T)
 
 
@@ -235,32 +258,36 @@ ATTACKS = {
 
 
 def correlation_attacks(population: Population) -> list[Finding]:
-    """Every attack on every number; nothing where there are no two numbers whose correlation is known."""
+    """Guess every number from all numbers of a person, by every attack; none where no covariance is known."""
     if population.covariance is None:
         return []
     targets = population.numeric
     true = np.column_stack([target.true_numbers for target in targets])
-    reports = np.column_stack([each.unblurred(each.coarse.report_values[each.reports]) for each in targets])
+    reports = np.column_stack([each.remove_bias(each.coarse.report_values[each.report_cells]) for each in targets])
     return attack_numbers(population.stated_widths, true, reports, population.noise)
 
 
 def attack_numbers(stated: Mapping[str, float | None], true: Floats, reports: Floats, noise: Floats) -> list[Finding]:
-    """Every attack on every number, one column each in the order of ``stated``."""
+    """Guess every number from all numbers of a person, by every attack.
+
+    ``stated``: the stated width at 95 % by attribute, None where there is none; ``true`` and ``reports``: a row a
+    person, a column an attribute in the order of ``stated``; ``noise``: the noise's covariance.
+    """
     unit = np.sqrt(np.diag(noise))  # in units of its noise no attribute dwarfs another
-    found = []
+    findings = []
     for attack, guess_from in ATTACKS.items():
         guess = guess_from(reports / unit, noise / np.outer(unit, unit)) * unit
-        for (name, width), own, guessed in zip(stated.items(), true.T, guess.T, strict=True):
-            before, after = width_of_errors(own, own.mean()), width_of_errors(own, guessed)
-            found.append(Finding(attack, name, "width", before, after, width))
-    return found
+        for (name, width), values, guesses in zip(stated.items(), true.T, guess.T, strict=True):
+            before, after = width_of_errors(values, values.mean()), width_of_errors(values, guesses)
+            findings.append(Finding(attack, name, "width", before, after, width))
+    return findings
 
 
 # --- the record as a whole ----------------------------------------------------------------------------------------
 
 
 def linkage(population: Population) -> list[Finding]:
-    """How often somebody who knows a person names their record.
+    """Find people's records by their clear attributes and true values; the finding is how often that is right.
 
     Attributes in the clear narrow the search to the records that share them: a chance of 1/size of the group, and
     certainty for people who are alone in theirs. Somebody who also knows the true values behind the blurred answers
@@ -270,26 +297,26 @@ def linkage(population: Population) -> list[Finding]:
     if not targets:
         return []
     people = targets[0].true_codes.size
-    group = _groups(population.clear, people)
+    group = _number_groups(population.clear, people)
     sizes = np.bincount(group)[group]
     sought = np.arange(min(SOUGHT, people))
     score = np.zeros((sought.size, people))
     with np.errstate(divide="ignore"):
         for target in targets:
-            score += np.log(target.law)[np.ix_(target.reports, target.true[sought])].T
+            score += np.log(target.law)[np.ix_(target.report_cells, target.true_cells[sought])].T
     score[group[sought][:, None] != group[None, :]] = -np.inf
     tied = score >= score.max(axis=1, keepdims=True) - 1e-12
     by_chance, right = float((1 / sizes[sought]).mean()), float((tied[sought, sought] / tied.sum(axis=1)).mean())
-    known, note = "all true values", ""
+    knowledge, note = "all true values", ""
     if population.clear:
-        known = f"{counted(len(population.clear), 'attribute')} in the clear and {known}"
+        knowledge = f"{counted(len(population.clear), 'attribute')} in the clear and {knowledge}"
         alone = percent(float((sizes == 1).mean()))
         note = f"{alone} of {people:,} people are the only ones with their attributes in the clear."
-    return [Finding(f"finding a record by {known}", "all answers", "hits", by_chance, right, None, note)]
+    return [Finding(f"finding a record by {knowledge}", "all answers", "hits", by_chance, right, None, note)]
 
 
-def _groups(clear: dict[str, NDArray[np.generic]], people: int) -> Codes:
-    """People with the same values in all clear columns have the same number."""
+def _number_groups(clear: dict[str, NDArray[np.generic]], people: int) -> Codes:
+    """Number the groups of people who have the same values in all clear columns; returns a number a person."""
     group = np.zeros(people, dtype=np.int64)
     for values in clear.values():
         codes = np.unique(values.astype(str), return_inverse=True)[1]
@@ -298,12 +325,15 @@ def _groups(clear: dict[str, NDArray[np.generic]], people: int) -> Codes:
 
 
 def outliers(population: Population) -> list[Finding]:
-    """How many of the most unusual people the adversary points at: those whose reports are the most unusual."""
+    """Point at the people whose reports are the most unusual; the finding is the share of them who truly are.
+
+    Unusual are the UNUSUAL share with the largest Mahalanobis distance. None with fewer than two numeric attributes.
+    """
     targets = population.numeric
     if len(targets) < 2:
         return []
     true = np.column_stack([target.true_numbers for target in targets])
-    reports = np.column_stack([target.coarse.report_values[target.reports] for target in targets])
+    reports = np.column_stack([target.coarse.report_values[target.report_cells] for target in targets])
     count = max(int(UNUSUAL * len(true)), 1)
     wanted, pointed = (np.argsort(-distances(rows), kind="stable")[:count] for rows in (true, reports))
     hits = float(np.isin(pointed, wanted).mean())
@@ -312,6 +342,6 @@ def outliers(population: Population) -> list[Finding]:
 
 
 def distances(rows: Floats) -> Floats:
-    """Mahalanobis' D² = (y − μ)ᵀ Cov(y)⁻¹ (y − μ) of every row."""
+    """Return Mahalanobis' D² = (y − μ)ᵀ Cov(y)⁻¹ (y − μ) of every row y."""
     centered = rows - rows.mean(axis=0)
     return np.asarray((centered @ np.linalg.pinv(np.cov(rows, rowvar=False)) * centered).sum(axis=1))

@@ -1,15 +1,14 @@
 """The people that the attacks are tried on, and what an adversary believes about them.
 
-With the true data at hand they are a sample of it. With reports only they are drawn from what anybody can reconstruct:
+With a clean table the people are a sample of it. With reports only they are drawn from what anybody can reconstruct:
 each attribute's distribution, tied by the correlations that the reports show (a gaussian copula). With neither they are
 spread evenly. The adversary's belief is always the one reconstructed from reports, as a real adversary has it; a report
 turns it into
 
-    P[x | y] = P[y, x]·prior[x] / Σ_u P[y, u]·prior[u],
+    P[x | y] = P[y | x]·prior[x] / Σ_u P[y | u]·prior[u].
 
-read on a law as small as an adversary needs it: a fine grid has thousands of codes on both sides, and its whole table
-would fill the memory; averages over runs of neighbouring codes, much finer than the noise, lose nothing that a guess
-could use.
+The law is read in cells: a fine grid has thousands of codes on both sides, and its whole table would fill the memory.
+Averages over runs of neighbouring codes, much finer than the noise, lose nothing that a guess could use.
 """
 
 from __future__ import annotations
@@ -30,11 +29,18 @@ from sfumato.guarantee.statement import read_prior, smallest_sets
 from sfumato.reconstruction import Estimate, reconstruct
 
 ENOUGH_REPORTS = 20
+"""The fewest people from whom a belief or a covariance is estimated. By judgement: fewer say nothing about a crowd, and
+beliefs then stay flat; larger, and small rehearsals are attacked without the belief that they could have."""
 CONFIDENCE = 0.95
+"""The confidence of every width that attacks and accounts compare: that of AS00's privacy figures, which channels state
+(``privacy=``) unless another one is given."""
 TRUE_CELLS = 600
+"""The most cells of true values in a coarse law. By judgement: a table of 600 × 1500 floats takes 7 MB; fewer cells
+blunt the attacks on fine grids, more only cost memory and time."""
 REPORT_CELLS = 1500
+"""The most cells of reports in a coarse law; more than of true values, because noise carries reports further out."""
 Columns = Mapping[str, NDArray[Any]]
-NOBODY: Codes = np.empty(0, dtype=np.int64)
+NOBODY: Codes = np.empty(0, dtype=np.int64)  # the codes of no people
 
 
 # --- beliefs ------------------------------------------------------------------------------------------------------
@@ -42,39 +48,40 @@ NOBODY: Codes = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class CoarseLaw:
-    """law[report cell, true cell]; which cell every code lies in; the cells' values where they are numbers."""
+    """The law of a channel in cells, each a run of neighbouring codes where a grid is fine."""
 
-    law: Floats
-    true_cell: Codes
-    report_cell: Codes
-    values: Floats
-    report_values: Floats
+    law: Floats  # P[report cell, true cell]; a true cell is the mean of its codes
+    true_cell: Codes  # the cell of every true code
+    report_cell: Codes  # the cell of every report code
+    values: Floats  # the mean value of every true cell; empty for labels
+    report_values: Floats  # the mean value of every report cell; empty for labels
 
     @property
     def step(self) -> float:
+        """The mean distance between neighbouring true cells, in units of the answer; 1 for labels."""
         return float(np.diff(self.values).mean()) if self.values.size > 1 else 1.0
 
     def belief(self, prior: Floats) -> Floats:
-        """A belief over true codes as one over true cells."""
+        """Sum a belief over true codes into the true cells."""
         return np.bincount(self.true_cell, prior, minlength=self.law.shape[1]).astype(float)
 
 
 @lru_cache(maxsize=32)
 def coarse_law(channel: Channel) -> CoarseLaw:
-    """The law of a channel, in cells where its grids are fine."""
-    true, reported = _cells(channel.inputs.size, TRUE_CELLS), _cells(channel.outputs.size, REPORT_CELLS)
-    rows = _rows(channel, reported)
+    """Return the law of a channel in at most TRUE_CELLS × REPORT_CELLS cells."""
+    true, reported = _cell_of_code(channel.inputs.size, TRUE_CELLS), _cell_of_code(channel.outputs.size, REPORT_CELLS)
+    rows = _law_by_report_cell(channel, reported)
     law = np.add.reduceat(rows, np.flatnonzero(np.diff(true, prepend=-1)), axis=1) / np.bincount(true)
-    return CoarseLaw(law, true, reported, _means(channel.inputs, true), _means(channel.outputs, reported))
+    return CoarseLaw(law, true, reported, _cell_means(channel.inputs, true), _cell_means(channel.outputs, reported))
 
 
-def _cells(size: int, most: int) -> Codes:
-    """The cell of every code: itself where there are few, else runs of neighbours."""
+def _cell_of_code(size: int, most: int) -> Codes:
+    """Return the cell of every code: the code itself up to ``most`` codes, else one of ``most`` runs of neighbours."""
     return np.arange(size) * min(size, most) // size
 
 
-def _rows(channel: Channel, reported: Codes) -> Floats:
-    """The law with its reports in cells."""
+def _law_by_report_cell(channel: Channel, reported: Codes) -> Floats:
+    """Return P[report cell, true code], for the cell of every report code."""
     outputs = channel.outputs
     if not isinstance(outputs, Grid) or reported[-1] == outputs.size - 1:
         return channel.law()
@@ -83,21 +90,25 @@ def _rows(channel: Channel, reported: Codes) -> Floats:
     return np.maximum(cells, 0.0)  # differences of running sums can fall a rounding error below zero
 
 
-def _means(space: CodeSpace, cell: Codes) -> Floats:
-    """The mean value of each cell; nothing for labels."""
+def _cell_means(space: CodeSpace, cell: Codes) -> Floats:
+    """Return the mean value of the codes in each cell; an empty array for labels."""
     if isinstance(space, Categories):
         return np.empty(0)
     return np.asarray(np.bincount(cell, np.asarray(space.values, dtype=float)) / np.bincount(cell))
 
 
 def posterior(law: Floats, prior: Floats, reports: Codes) -> Floats:
-    """P[true | reported], one row for every report code given."""
+    """Return P[true | report], one row for every report code: the belief that ``prior`` becomes."""
     joint = law[reports] * prior
     return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300))
 
 
 def posterior_of_several(law: Floats, prior: Floats, reports: list[Codes]) -> Floats:
-    """The same after several independent reports of each person."""
+    """Return P[true | all reports], one row a person.
+
+    ``reports`` holds an array of report codes for each round of independent reports, every one with a code a person:
+    log P = log prior + Σ log law, less a constant.
+    """
     with np.errstate(divide="ignore"):
         logs = np.log(law)
         belief = np.log(prior) + sum(logs[codes] for codes in reports)
@@ -106,16 +117,16 @@ def posterior_of_several(law: Floats, prior: Floats, reports: list[Codes]) -> Fl
 
 
 def expected_width(law: Floats, prior: Floats, step: float, confidence: float, rows: int = 400) -> float:
-    """The mean credible width over the reports as they occur, read on at most ``rows`` of them.
+    """Return the mean width of the credible intervals of reports, weighted by how often each report occurs.
 
-    Reports are gathered in runs of about equal probability and one report stands for its run, so that the mean is a sum
-    over the whole distribution of reports.
+    At most ``rows`` reports are read: reports are gathered in runs of about equal probability and one report stands for
+    its run, so that the mean is a sum over the whole distribution of reports. ``step``: the width of a true cell.
     """
     chance = law @ prior
     cumulative = np.cumsum(chance) / chance.sum()
     middle = (np.arange(rows) + 0.5) / rows
-    places, weight = np.unique(np.searchsorted(cumulative, middle), return_counts=True)
-    widths = smallest_sets(posterior(law, prior, places), step, confidence)
+    codes, weight = np.unique(np.searchsorted(cumulative, middle), return_counts=True)
+    widths = smallest_sets(posterior(law, prior, codes), step, confidence)
     return float(np.average(widths, weights=weight))
 
 
@@ -124,61 +135,68 @@ def expected_width(law: Floats, prior: Floats, step: float, confidence: float, r
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """One attribute under attack: its channel, the adversary's belief over the true codes, and the people's codes."""
+    """One attribute under attack: its channel, the adversary's belief, and the people's codes (none if not drawn)."""
 
     name: str
     channel: Channel
-    prior: Floats
+    prior: Floats  # the adversary's belief over true codes, before any report
     true_codes: Codes = field(default_factory=lambda: NOBODY)
     report_codes: Codes = field(default_factory=lambda: NOBODY)
 
     @property
     def coarse(self) -> CoarseLaw:
+        """The channel's law in cells, from a cache."""
         return coarse_law(self.channel)
 
     @property
     def law(self) -> Floats:
+        """P[report cell, true cell]."""
         return self.coarse.law
 
     @property
     def belief(self) -> Floats:
-        """The adversary's belief over the cells of the law."""
+        """The adversary's belief over the true cells."""
         return self.coarse.belief(self.prior)
 
     @property
-    def true(self) -> Codes:
-        """The cell of every true value."""
+    def true_cells(self) -> Codes:
+        """The true cell of every person."""
         return self.coarse.true_cell[self.true_codes]
 
     @property
-    def shares(self) -> Floats:
-        """The share of the people in every cell of true values."""
-        return np.asarray(np.bincount(self.true, minlength=self.law.shape[1]) / max(self.true.size, 1))
+    def true_shares(self) -> Floats:
+        """The share of the people in every true cell; zeros where there are no people."""
+        return np.asarray(np.bincount(self.true_cells, minlength=self.law.shape[1]) / max(self.true_cells.size, 1))
 
     @property
-    def reports(self) -> Codes:
-        """The cell of every report."""
+    def report_cells(self) -> Codes:
+        """The report cell of every person."""
         return self.coarse.report_cell[self.report_codes]
 
     @property
     def numeric(self) -> bool:
+        """Whether the answers are numbers, not labels."""
         return isinstance(self.channel.domain, Interval)
 
     @property
     def true_numbers(self) -> Floats:
+        """The true value of every person, for a numeric attribute."""
         return np.asarray(self.channel.inputs.decode(self.true_codes), dtype=float)
 
-    def draw(self, rng: np.random.Generator) -> Codes:
-        """Fresh report codes for the people's true codes."""
+    def draw_reports(self, rng: np.random.Generator) -> Codes:
+        """Draw a new report code for every person's true code."""
         return self.channel.encode_reports(self.channel.randomize(self.channel.inputs.decode(self.true_codes), rng))
 
     @cached_property
     def stated_width(self) -> float | None:
-        """The interval width at 95 % that the channel's guarantee states."""
+        """The width of the credible interval at 95 % that the channel states under the belief; None for labels."""
         return self.channel.guarantee(self.prior).credible_width(CONFIDENCE)
 
-    def linear(self) -> tuple[float, float, float]:
-        """(a, b, v): reports as a + b·(x plus noise of variance v), the best such reading under the belief."""
+    def fit_line(self) -> tuple[float, float, float]:
+        """Fit (a, b, v) by least squares under the belief, so that a report y reads as a + b·(x + noise of variance v).
+
+            b = Cov(x, y)/Var(x),   a = E[y] − b·E[x],   v = (Var(y) − b²·Var(x))/b².
+        """
         x, y, belief = self.coarse.values, self.coarse.report_values, self.belief
         mean_report = y @ self.law
         center, middle = float(belief @ x), float(belief @ mean_report)
@@ -187,32 +205,34 @@ class Attacked:
         noise = float(belief @ ((y - middle) ** 2 @ self.law)) - slope**2 * spread
         return middle - slope * center, slope, max(noise, 1e-300) / slope**2
 
-    def unblurred(self, reports: Floats) -> Floats:
-        """Reports in units of the true value, without bias: (y − a)/b."""
-        shift, slope, _ = self.linear()
+    def remove_bias(self, reports: Floats) -> Floats:
+        """Return reports in units of the true value and without bias: (y − a)/b, with a and b of ``fit_line``."""
+        shift, slope, _ = self.fit_line()
         return (reports - shift) / slope
 
     @property
     def noise(self) -> float:
         """The variance of the noise in units of the true value."""
-        return self.linear()[2]
+        return self.fit_line()[2]
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Targets that the attacks run on, the clear columns beside them, and where the people come from."""
+    """The people that attacks are tried on, by attribute."""
 
     targets: dict[str, Attacked]
-    clear: dict[str, NDArray[Any]]
-    source: str
-    covariance: Floats | None = None
+    clear: dict[str, NDArray[Any]]  # the columns that are sent as they are, a value a person
+    source: str  # where the people come from, in words that finish "The attacks were tried on …"
+    covariance: Floats | None = None  # of the numeric answers, in the order of ``numeric``; None: not known
 
     @property
     def numeric(self) -> list[Attacked]:
+        """The attributes whose answers are numbers."""
         return [target for target in self.targets.values() if target.numeric]
 
     @property
     def stated_widths(self) -> dict[str, float | None]:
+        """The stated width at 95 % of every numeric attribute, by name."""
         return {target.name: target.stated_width for target in self.numeric}
 
     @property
@@ -220,8 +240,8 @@ class Population:
         """The covariance of the noise in the numeric reports, in units of the true values."""
         return np.diag([target.noise for target in self.numeric])
 
-    def through(self, channels: Mapping[str, Channel]) -> Population:
-        """What is known of the people, asked through these channels instead of their own; they are not drawn again."""
+    def with_channels(self, channels: Mapping[str, Channel]) -> Population:
+        """Return the population with other channels, the same beliefs and covariance, and no codes of people."""
         priors = {name: read_prior(channels[name], target.prior) for name, target in self.targets.items()}
         return replace(self, targets={name: Attacked(name, channels[name], prior) for name, prior in priors.items()})
 
@@ -230,54 +250,61 @@ def believed_people(
     channels: Mapping[str, Channel], reports: Columns | None, truth: Columns | None, people: int,
     rng: np.random.Generator,
 ) -> Population:
-    """People to attack; ``reports`` and ``truth`` hold the channels' columns and any clear ones beside them."""
+    """Return at most ``people`` people to attack, with an adversary's belief about each attribute.
+
+    ``reports`` and ``truth`` hold the channels' columns and any clear ones; at most one of them is not None. From
+    ``truth`` the people are a sample, and the belief is reconstructed from reports that are drawn for everybody.
+    """
     seen, table = reports, reports or {}
     if truth is not None:
-        known = _complete(truth, channels)
-        seen, table = {name: each.randomize(truth[name][known], rng) for name, each in channels.items()}, truth
-        places = rng.choice(known, size=min(people, known.size), replace=False)
-    priors = {name: read_prior(channel, _estimate(seen, name, channel)) for name, channel in channels.items()}
-    believed = {name: Attacked(name, channel, priors[name]) for name, channel in channels.items()}
-    covariance = None if seen is None else _covariance(list(believed.values()), seen)
-    beside = {name: values for name, values in table.items() if name not in channels}
+        complete = _complete_people(truth, channels)
+        seen, table = {name: each.randomize(truth[name][complete], rng) for name, each in channels.items()}, truth
+        rows = rng.choice(complete, size=min(people, complete.size), replace=False)
+    estimates = {name: _estimate_distribution(seen, name, channel) for name, channel in channels.items()}
+    believed = {name: Attacked(name, each, read_prior(each, estimates[name])) for name, each in channels.items()}
+    covariance = None if seen is None else _estimate_covariance(list(believed.values()), seen)
+    clear = {name: values for name, values in table.items() if name not in channels}
     if truth is not None:
-        true = {name: channel.encode(truth[name][places]) for name, channel in channels.items()}
-        source = f"{places.size:,} people of the true data that was given"
+        true = {name: channel.encode(truth[name][rows]) for name, channel in channels.items()}
+        source = f"{rows.size:,} people of the true data that was given"
     else:
         count = people if reports is None else len(next(iter(reports.values())))
-        true = _drawn(believed, covariance, min(people, count), rng)
-        places = rng.permutation(count if beside else 0)[:people]
+        true = _draw_true_codes(believed, covariance, min(people, count), rng)
+        rows = rng.permutation(count if clear else 0)[:people]
         how = f"reconstructed from {count:,} reports" if reports is not None else "spread evenly"
         source = f"{min(people, count):,} simulated people, {how}"
-    there = {name: replace(target, true_codes=true[name]) for name, target in believed.items()}
-    asked = {name: replace(target, report_codes=target.draw(rng)) for name, target in there.items()}
-    return Population(asked, {name: values[places] for name, values in beside.items()}, source, covariance)
+    drawn = {name: replace(target, true_codes=true[name]) for name, target in believed.items()}
+    targets = {name: replace(target, report_codes=target.draw_reports(rng)) for name, target in drawn.items()}
+    return Population(targets, {name: values[rows] for name, values in clear.items()}, source, covariance)
 
 
-def _complete(columns: Columns, channels: Mapping[str, Channel]) -> Codes:
-    """The places of the people who have every value."""
-    known = np.flatnonzero(np.all([each.encode(columns[name]) >= 0 for name, each in channels.items()], axis=0))
-    if known.size < ENOUGH_REPORTS:
-        raise ValueError(f"only {known.size} people have every value; the attacks need {ENOUGH_REPORTS} or more")
-    return known
+def _complete_people(columns: Columns, channels: Mapping[str, Channel]) -> Codes:
+    """Return the row numbers of the people whose value of every channel is there and valid."""
+    rows = np.flatnonzero(np.all([each.encode(columns[name]) >= 0 for name, each in channels.items()], axis=0))
+    if rows.size < ENOUGH_REPORTS:
+        raise ValueError(f"only {rows.size} people have every value; the attacks need {ENOUGH_REPORTS} or more")
+    return rows
 
 
-def _estimate(seen: Columns | None, name: str, channel: Channel) -> Estimate | None:
-    """The distribution that anybody can reconstruct; None where there are too few reports."""
+def _estimate_distribution(seen: Columns | None, name: str, channel: Channel) -> Estimate | None:
+    """Reconstruct the distribution of one attribute from its reports; None below ENOUGH_REPORTS of them."""
     if seen is None or (channel.encode_reports(seen[name]) >= 0).sum() < ENOUGH_REPORTS:
         return None
-    found: Estimate = reconstruct(seen[name], channel)
-    return found
+    estimate: Estimate = reconstruct(seen[name], channel)
+    return estimate
 
 
-def _covariance(targets: list[Attacked], seen: Columns) -> Floats | None:
-    """The covariance of the true numbers that the reports show, in the order of the numeric attributes."""
+def _estimate_covariance(targets: list[Attacked], seen: Columns) -> Floats | None:
+    """Estimate the covariance of the true numbers from reports, in the order of the numeric targets.
+
+    None with fewer than two numeric targets, or with fewer than ENOUGH_REPORTS complete rows.
+    """
     numeric = [target for target in targets if target.numeric]
     if len(numeric) < 2:
         return None
     codes = [target.channel.encode_reports(seen[target.name]) for target in numeric]
     numbers = [each.channel.outputs.decode(own).astype(float) for each, own in zip(numeric, codes, strict=True)]
-    rows = np.column_stack([each.unblurred(own) for each, own in zip(numeric, numbers, strict=True)])
+    rows = np.column_stack([each.remove_bias(own) for each, own in zip(numeric, numbers, strict=True)])
     rows = rows[~np.isnan(rows).any(axis=1)]
     if len(rows) < ENOUGH_REPORTS:
         return None
@@ -285,24 +312,30 @@ def _covariance(targets: list[Attacked], seen: Columns) -> Floats | None:
 
 
 def true_covariance(reports: Floats, noise: Floats) -> Floats:
-    """Cov(x) = Cov(y) − Cov(e) for y = x + e, one row a person; eigenvalues that sampling pushed below 0 are 0."""
-    found = np.cov(reports, rowvar=False) - noise
-    values, vectors = np.linalg.eigh((found + found.T) / 2)
+    """Estimate the covariance of true values x from reports y = x + e, one row a person.
+
+        Cov(x) = Cov(y) − Cov(e),   Cov(e) = ``noise``;   eigenvalues that sampling pushed below 0 are 0.
+    """
+    difference = np.cov(reports, rowvar=False) - noise
+    values, vectors = np.linalg.eigh((difference + difference.T) / 2)
     return np.asarray(vectors * np.maximum(values, 0.0) @ vectors.T)
 
 
-def _drawn(
+def _draw_true_codes(
     targets: Mapping[str, Attacked], covariance: Floats | None, people: int, rng: np.random.Generator
 ) -> dict[str, Codes]:
-    """True codes: each attribute from its belief, numbers tied by the reports' correlations."""
-    places = {name: rng.random(people) for name in targets}
+    """Draw the true codes of ``people`` people, each attribute from the belief about it.
+
+    With a ``covariance`` the numeric attributes get its correlations by a gaussian copula; others are independent.
+    """
+    quantiles = {name: rng.random(people) for name in targets}
     if covariance is not None:
         numeric = [name for name, target in targets.items() if target.numeric]
         deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-12))
         values, vectors = np.linalg.eigh(covariance / np.outer(deviation, deviation))
         normal = rng.standard_normal((people, len(numeric))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
-        places.update(zip(numeric, ndtr(normal).T, strict=True))
+        quantiles.update(zip(numeric, ndtr(normal).T, strict=True))
     return {
-        name: np.minimum(np.searchsorted(np.cumsum(each.prior), places[name]), each.prior.size - 1).astype(np.int64)
+        name: np.minimum(np.searchsorted(np.cumsum(each.prior), quantiles[name]), each.prior.size - 1).astype(np.int64)
         for name, each in targets.items()
     }

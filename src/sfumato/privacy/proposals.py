@@ -1,9 +1,9 @@
-"""Channels that meet targets, of the same kind where that is possible: first every γ is brought below its limit, then
-noise grows until every width is reached.
+"""Proposals of channels that meet targets: first every γ is brought below its limit, then noise grows until every width
+is reached. A channel keeps its kind where that is possible.
 
-γ: the square wave for numbers (piecewise where only their mean is wanted), randomized response for categories and
-subset response for many of them, select-a-size for baskets have exactly the γ that is asked for. Widths grow with the
-noise, and with a falling γ, so that the least noise is found by halving.
+Some channels have exactly the γ that is wanted: the square wave for numbers (piecewise where only their mean is
+wanted), randomized response for categories, subset response for many of them, and select-a-size for baskets. Widths
+grow with the noise, and with a falling γ, so that the least noise is found by halving.
 """
 
 from __future__ import annotations
@@ -25,30 +25,41 @@ from sfumato.channels import (
 from sfumato.channels.bounded.piecewise import FEW
 from sfumato.domain import Categories, Floats, Interval
 from sfumato.guarantee.statement import read_prior
-from sfumato.privacy.targets import Asked, BeliefTarget, Goal, WidthTarget
+from sfumato.privacy.targets import BeliefTarget, Exposure, Goal, WidthTarget
 from sfumato.prose import in_words
 from sfumato.reconstruction import mean_error
 
 LEAST_GAMMA = 1.001
+"""The smallest γ that is proposed for numbers: at γ = 1 reports say nothing at all. By judgement: at 1.001 the mean of
+a million people has an error of about the whole range, and a smaller γ would be of no use to anybody."""
 WIDEST = 3.0
+"""The largest noise that is tried for a width, in ranges of the answer. By judgement: three ranges leave a report that
+hardly narrows a belief, so that a width beyond cannot be reached by noise."""
 DIGITS = 4
+"""The digits of a proposed parameter, rounded towards privacy: a person can read them in a plan, and they change a γ or
+a noise by less than a thousandth. Fewer blur more than the target asks for."""
 LEAST_GAIN = 1.01
-"""Another channel for a mean is proposed if its error is smaller by more than this."""
+"""The factor by which the error of a mean must be smaller for a channel to replace another one. By judgement: 1 % of an
+error is not worth a changed plan. bench/means.py shows what the choice gains: a quarter for people at two ends."""
 
 
 def propose(
-    asked: Asked, goals: Sequence[Goal], means: Sequence[str] = (), drawn: Sequence[str] = (), each: int | None = None
+    exposure: Exposure, goals: Sequence[Goal], means: Sequence[str] = (), drawn: Sequence[str] = (),
+    questions_each: int | None = None,
 ) -> dict[str, Channel]:
-    """A channel for every attribute, its own where that is enough; for ``means``, of which nothing but the mean is
-    wanted, the one that tells it best. Of ``drawn`` a person answers so many ``each``."""
-    gammas = {name: channel.gamma for name, channel in asked.channels.items()}
-    limits = gamma_limits(gammas, goals, asked.times, drawn, each)
-    chosen = {name: bounded_channel(own, limits.get(name, math.inf)) for name, own in asked.channels.items()}
+    """Return a channel for every attribute that meets the goals: its own where that is enough.
+
+    ``means``: attributes of which only the mean is wanted, which get the channel with the smallest error of a mean.
+    ``drawn``: attributes of which each person answers only ``questions_each``, drawn at random (None: all of them).
+    """
+    gammas = {name: channel.gamma for name, channel in exposure.channels.items()}
+    limits = gamma_limits(gammas, goals, exposure.times, drawn, questions_each)
+    chosen = {name: bounded_channel(own, limits.get(name, math.inf)) for name, own in exposure.channels.items()}
     for name in means:
-        chosen[name] = mean_channel(chosen[name], read_prior(chosen[name], asked.priors.get(name)))
+        chosen[name] = mean_channel(chosen[name], read_prior(chosen[name], exposure.priors.get(name)))
     for goal in goals:
         if isinstance(goal, WidthTarget):
-            chosen[goal.attribute] = _wide_channel(asked, chosen, goal, goal.attribute in limits)
+            chosen[goal.attribute] = _widen_channel(exposure, chosen, goal, goal.attribute in limits)
     return chosen
 
 
@@ -57,12 +68,13 @@ def propose(
 
 def gamma_limits(
     gammas: Mapping[str, float], goals: Sequence[Goal], times: int = 1, drawn: Sequence[str] = (),
-    each: int | None = None,
+    questions_each: int | None = None,
 ) -> dict[str, float]:
-    """The largest γ each attribute may have, for the attributes that a belief target touches.
+    """Return the largest γ that each attribute may have, for the attributes that a belief target names or includes.
 
-    A limit on all reports together is shared out equally in ln γ; what an attribute does not use goes to the others. Of
-    those that are ``drawn`` the ``each`` largest count.
+    ``gammas``: the present γ by attribute; ``times``: how often everybody answers with fresh noise. A limit on all
+    reports together is shared out equally in ln γ; what an attribute does not use goes to the others. Of the ``drawn``
+    attributes the ``questions_each`` largest γ count, because a person answers no more of them.
     """
     beliefs = [goal for goal in goals if isinstance(goal, BeliefTarget)]
     limits: dict[str, float] = {}
@@ -72,7 +84,7 @@ def gamma_limits(
             limits[goal.attribute] = min(limits.get(goal.attribute, math.inf), most ** (1 / times))
         else:
             wanted = {name: min(gamma, limits.get(name, math.inf)) for name, gamma in gammas.items()}
-            largest = sorted((gamma for name, gamma in wanted.items() if name in drawn), reverse=True)[:each]
+            largest = sorted((gamma for name, gamma in wanted.items() if name in drawn), reverse=True)[:questions_each]
             always = [gamma for name, gamma in wanted.items() if name not in drawn]
             share = _equal_share([*always, *largest], math.log(most) / times)
             limits.update({name: min(limits.get(name, math.inf), share) for name in gammas})
@@ -80,10 +92,10 @@ def gamma_limits(
 
 
 def _equal_share(wanted: Sequence[float], budget: float) -> float:
-    """The γ at which Σ min(ln γ_j, ln γ) equals the budget; ∞ where all of them fit in."""
+    """Return the γ at which Σ min(ln γ_j, ln γ) equals the budget, for γ_j ``wanted``; ∞ where all of them fit in."""
     needs = sorted(math.log(gamma) if math.isfinite(gamma) else math.inf for gamma in wanted)
-    for place, need in enumerate(needs):
-        share = budget / (len(needs) - place)
+    for served, need in enumerate(needs):
+        share = budget / (len(needs) - served)
         if need > share:
             return math.exp(share)
         budget -= need
@@ -91,61 +103,74 @@ def _equal_share(wanted: Sequence[float], budget: float) -> float:
 
 
 def bounded_channel(channel: Channel, gamma: float) -> Channel:
-    """A channel for the same answers whose γ is this or less."""
+    """Return a channel for the same answers whose γ is at most ``gamma``: this channel, if it does."""
     if channel.gamma <= gamma:
         return channel
     if isinstance(channel, SelectASize):
         return SelectASize.design(channel.items, channel.sizes, gamma=_round(gamma, down=True), up_to=channel.up_to)
     if isinstance(channel.domain, Categories):
-        return _of_categories(channel.domain, _round(gamma, down=True), channel.missing)
-    return _square_wave(channel, gamma)
+        return _category_channel(channel.domain, _round(gamma, down=True), channel.missing)
+    return _bounded_numbers(channel, gamma)
 
 
-def _of_categories(domain: Categories, gamma: float, missing: str) -> Channel:
-    """One answer, which people can read, while its variance is at most that of a bit for every category,
-    d < 3γ + 2 (subsets have less from ``sets_serve_better`` on, by 1.3 at most); subsets from there on."""
+def _category_channel(domain: Categories, gamma: float, missing: str) -> Channel:
+    """Return randomized response for fewer than 3γ + 2 categories, and subset response for more.
+
+    People can read a report of one category. Up to 3γ + 2 categories its variance is at most that of a bit for every
+    category; subsets have less from ``sets_serve_better`` on, by a factor of 1.3 at most.
+    """
     kind = SubsetResponse if domain.size >= 3 * gamma + 2 else RandomizedResponse
     return kind(domain, gamma=gamma, missing=missing)
 
 
 def mean_channel(channel: Channel, prior: Floats) -> Channel:
-    """The channel of at most the same γ whose reports tell the mean of such people best; this one, if it does."""
+    """Return the channel of at most the same γ with the smallest error of a mean, for people spread as ``prior``.
+
+    Tried are this channel, the piecewise one and those with few places; the first within LEAST_GAIN of the best is
+    returned. ValueError for a channel without bound.
+    """
     assert isinstance(channel.domain, Interval)
     if not math.isfinite(channel.gamma):
         raise ValueError(f"{channel.kind} has no bound under which a mean could be told best; add a target '5% to 50%'")
     usual = Piecewise(channel.domain, channel.gamma, missing=channel.missing, outside=channel.outside)
     few = [places for places in FEW if places < usual.inputs.size]
-    tried = [usual, *(_with(usual, channel.gamma, places) for places in few)]
-    errors = [mean_error(each, read_prior(each, prior), 1) for each in (channel, *tried)]
+    candidates = (channel, usual, *(_piecewise_like(usual, channel.gamma, places) for places in few))
+    errors = [mean_error(candidate, read_prior(candidate, prior), 1) for candidate in candidates]
     best = min(errors)
-    return next(each for each, error in zip((channel, *tried), errors, strict=True) if error <= best * LEAST_GAIN)
+    return next(each for each, error in zip(candidates, errors, strict=True) if error <= best * LEAST_GAIN)
 
 
-def _with(channel: Piecewise, gamma: float, places: int | None) -> Piecewise:
+def _piecewise_like(channel: Piecewise, gamma: float, places: int | None) -> Piecewise:
+    """Return a piecewise channel for the same answers with another γ and number of places (None: as many as suit)."""
     return Piecewise(channel.domain, gamma, places=places, missing=channel.missing, outside=channel.outside)
 
 
-def _square_wave(channel: Channel, gamma: float) -> Channel:
+def _bounded_numbers(channel: Channel, gamma: float) -> Channel:
+    """Return a square wave for the same numbers with at most this γ; a piecewise channel stays piecewise."""
     assert isinstance(channel.domain, Interval)
     bounded = max(_round(gamma, down=True), LEAST_GAMMA)
     if isinstance(channel, Piecewise):
-        return _with(channel, bounded, channel.parameters().get("places"))
+        return _piecewise_like(channel, bounded, channel.parameters().get("places"))
     return SquareWave(channel.domain, bounded, missing=channel.missing, outside=channel.outside)
 
 
 # --- widths -------------------------------------------------------------------------------------------------------
 
 
-def _wide_channel(asked: Asked, chosen: Mapping[str, Channel], goal: WidthTarget, bounded: bool) -> Channel:
-    """The least noise of the channel's kind with which a usual report leaves the wanted width."""
+def _widen_channel(exposure: Exposure, chosen: Mapping[str, Channel], goal: WidthTarget, bounded: bool) -> Channel:
+    """Return the channel with the least noise of its kind after whose usual report the wanted width remains.
 
-    def reached(channel: Channel) -> float:
-        return asked.through({**chosen, goal.attribute: channel}).width(goal.attribute, goal.confidence)
+    ``chosen``: the channels of all attributes; ``bounded``: γ of this attribute has a limit too. ValueError where the
+    people's own spread and other answers leave less than that with any noise.
+    """
 
-    if reached(chosen[goal.attribute]) >= goal.width:
+    def width_through(channel: Channel) -> float:
+        return exposure.with_channels({**chosen, goal.attribute: channel}).width(goal.attribute, goal.confidence)
+
+    if width_through(chosen[goal.attribute]) >= goal.width:
         return chosen[goal.attribute]
-    make, low, high = _by_noise(chosen[goal.attribute], bounded)
-    most = reached(make(high))
+    make, low, high = _channels_by_noise(chosen[goal.attribute], bounded)
+    most = width_through(make(high))
     if most < goal.width:
         raise ValueError(
             f"the target that {goal} cannot be met, because with any noise the people's own spread and other answers "
@@ -153,18 +178,19 @@ def _wide_channel(asked: Asked, chosen: Mapping[str, Channel], goal: WidthTarget
         )
     while abs(high - low) > 1e-3 * max(abs(high), abs(low), 1e-3):
         middle = math.sqrt(low * high) if low > 0 else (low + high) / 2
-        low, high = (low, middle) if reached(make(middle)) >= goal.width else (middle, high)
+        low, high = (low, middle) if width_through(make(middle)) >= goal.width else (middle, high)
     return make(high)
 
 
-def _by_noise(channel: Channel, bounded: bool) -> tuple[Callable[[float], Channel], float, float]:
-    """Channels by the size of their noise, from the least to the most.
+def _channels_by_noise(channel: Channel, bounded: bool) -> tuple[Callable[[float], Channel], float, float]:
+    """Return (make, least, most): ``make(size)`` is the channel with noise of that size, between least and most.
 
-    Where γ is bounded, square waves by −ln γ; else noise of the same kind, gaussian for channels that add none.
+    Where γ is bounded, ``make`` gives square waves by size = −ln γ; else noise of the same kind by its size in units of
+    the answer, gaussian for channels that add none.
     """
     if bounded or isinstance(channel, (SquareWave, Piecewise)):
         largest = channel.gamma if math.isfinite(channel.gamma) else 1e6
-        return lambda size: _square_wave(channel, math.exp(-size)), -math.log(largest), -math.log(LEAST_GAMMA)
+        return lambda size: _bounded_numbers(channel, math.exp(-size)), -math.log(largest), -math.log(LEAST_GAMMA)
     domain, kind = channel.domain, type(channel) if isinstance(channel, (Uniform, Laplace)) else Gaussian
     assert isinstance(domain, Interval)
 
@@ -175,6 +201,6 @@ def _by_noise(channel: Channel, bounded: bool) -> tuple[Callable[[float], Channe
 
 
 def _round(number: float, *, down: bool) -> float:
-    """Four digits, towards more privacy: γ never above, noise never below."""
+    """Round to DIGITS digits towards more privacy: γ ``down``, noise up."""
     scale = 10.0 ** (DIGITS - 1 - math.floor(math.log10(number)))
     return math.floor(number * scale * (1 - 1e-9)) / scale if down else math.ceil(number * scale * (1 - 1e-12)) / scale

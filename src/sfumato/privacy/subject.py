@@ -1,4 +1,4 @@
-"""What is audited or advised on: a plan, or one mechanism, as channels by name; and what no channel covers."""
+"""The subject of an audit or of advice: a plan, or one mechanism as a plan of one attribute, read by attribute name."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from sfumato.privacy.population import Population, believed_people
 from sfumato.tables import LEVEL_SUFFIX, is_table, read_columns
 
 ONLY = "answer"
+"""The attribute's name in the plan that is made up around a single mechanism; targets and findings use it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """``mechanisms``: one an attribute; ``rows``: those that blur several numbers at once; ``clear``: the role of every
-    attribute that is sent as it is. ``plan`` is made up around one mechanism where ``is_plan`` is false."""
+    """A plan, or one mechanism, that is audited or advised on, sorted by how its attributes are sent."""
 
-    name: str
-    plan: Plan
-    mechanisms: dict[str, Mechanism]
-    rows: dict[str, CorrelatedNoise]
-    clear: dict[str, str]
+    name: str  # how reports call it: the plan's name, or the mechanism's repr
+    plan: Plan  # made up around one mechanism where is_plan is false
+    mechanisms: dict[str, Mechanism]  # by attribute, for every answer that is blurred by itself
+    rows: dict[str, CorrelatedNoise]  # by attribute, for numbers that are blurred together
+    clear: dict[str, str]  # the role of every attribute that is sent as it is
     is_plan: bool
 
     @cached_property
     def channels(self) -> dict[str, Channel]:
-        """One an attribute: where people choose, that of the default level."""
+        """The channel of every attribute; where people choose a level, the default level's."""
         return {name: each.level(None) for name, each in self.mechanisms.items()}
 
     @cached_property
-    def asked(self) -> dict[str, tuple[str, str | None]]:
-        """The attribute and the level of every channel that there is, under the name of both."""
+    def attribute_levels(self) -> dict[str, tuple[str, str | None]]:
+        """(attribute, level) of every channel, keyed "age" or, where people choose a level, "age (cautious)"."""
         return {
             name if level is None else f"{name} ({level})": (name, level)
             for name, each in self.mechanisms.items()
@@ -48,87 +48,103 @@ class Subject:
         }
 
     @cached_property
-    def checked(self) -> dict[str, Channel]:
-        """Every channel that there is, under the name of its attribute and its level."""
-        return {key: self.mechanisms[name].levels[level] for key, (name, level) in self.asked.items()}
+    def level_channels(self) -> dict[str, Channel]:
+        """The channel of every attribute at every level, under the keys of ``attribute_levels``."""
+        return {key: self.mechanisms[name].levels[level] for key, (name, level) in self.attribute_levels.items()}
 
     @property
     def domains(self) -> dict[str, Any]:
-        """What is blurred, and what may be answered there; of a row, its columns."""
+        """The domain of every blurred attribute, and of every column of numbers that are blurred together."""
         columns = {column: domain for noise in self.rows.values() for column, domain in noise.domains.items()}
         return {**{name: each.domain for name, each in self.mechanisms.items()}, **columns}
 
     @cached_property
     def baskets(self) -> dict[str, SelectASize]:
-        """The channels of itemsets, whose table is too large to write down."""
+        """The channels of baskets by attribute: their table has 2^items columns and is never written down."""
         return {name: channel for name, channel in self.channels.items() if isinstance(channel, SelectASize)}
 
     @cached_property
     def tables(self) -> dict[str, Channel]:
-        """The channels whose table can be written down."""
+        """The channels by attribute that have a table, which is every channel but those of baskets."""
         return {name: channel for name, channel in self.channels.items() if name not in self.baskets}
 
     @cached_property
-    def leveled(self) -> list[str]:
-        """The attributes whose level people choose."""
+    def attributes_with_levels(self) -> list[str]:
+        """The names of the attributes for which people choose a level."""
         return [name for name, each in self.mechanisms.items() if each.has_levels]
 
     def total(self, priors: Mapping[str, Any], truth: Any = None) -> CombinedGuarantee:
-        """What everything states that one person sends."""
+        """Return the plan's guarantee for all reports of one person together.
+
+        ``priors``: beliefs over true codes by attribute; ``truth``: a clean table, of which only a plan reads what its
+        clear columns tell.
+        """
         believed = {name: priors[name] for name in self.tables if name in priors}
         return self.plan.guarantee(believed, truth=truth if self.is_plan else None)
 
     def guarantees(self, total: CombinedGuarantee) -> dict[str, Any]:
-        """What each attribute states, or each column of a row; of a choice, the level that protects least."""
+        """Split a total into the guarantee of each attribute, or of each column of numbers that are blurred together.
+
+        Where people choose a level, the guarantee is that of the level that protects least.
+        """
         columns = {column: part for name in self.rows for column, part in total.parts[name].parts.items()}  # type: ignore[union-attr]
         return {**{name: total.parts[name] for name in self.mechanisms}, **columns}
 
-    def by_name(self, given: Any, what: str, known: Mapping[str, Any]) -> dict[str, Any]:
-        """A mapping from names for a plan; for one mechanism the thing itself, which then counts for all names."""
-        if given is None:
+    def map_by_name(self, value: Any, argument: str, names: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an argument as a mapping from attribute names; an empty one for None.
+
+        Of a plan ``value`` must be such a mapping, with keys out of ``names``; of a single mechanism it is the value
+        itself and counts for all ``names``. ``argument`` is what errors call it.
+        """
+        if value is None:
             return {}
         if not self.is_plan:
-            return dict.fromkeys(known, given)
-        if not isinstance(given, Mapping):
-            raise TypeError(f"{what} of a plan is a mapping from attributes; give {{{next(iter(known))!r}: …}}")
-        for name in given:
-            if name not in known:
-                raise ValueError(f"{what} names {name!r}, which has no channel; there are {', '.join(known)}")
-        return dict(given)
+            return dict.fromkeys(names, value)
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{argument} of a plan is a mapping from attributes; give {{{next(iter(names))!r}: …}}")
+        for name in value:
+            if name not in names:
+                raise ValueError(f"{argument} names {name!r}, which has no channel; there are {', '.join(names)}")
+        return dict(value)
 
     def beliefs(self, prior: Any) -> dict[str, Floats]:
-        """Beliefs over true codes, by attribute."""
-        given = self.by_name(prior, "prior", self.tables)
-        return {name: read_prior(self.tables[name], belief) for name, belief in given.items()}
+        """Read the argument ``prior=`` as the probabilities of the true codes of each attribute that it names."""
+        by_name = self.map_by_name(prior, "prior", self.tables)
+        return {name: read_prior(self.tables[name], belief) for name, belief in by_name.items()}
 
-    def people(self, reports: Any, truth: Any, people: int, rng: np.random.Generator) -> Population:
-        """People to attack, from reports, from the true values, or spread evenly."""
+    def draw_population(self, reports: Any, truth: Any, people: int, rng: np.random.Generator) -> Population:
+        """Return the people whom the attacks are tried on, at most ``people`` of them.
+
+        They are a sample of ``truth`` (a clean table), or drawn from what ``reports`` let anybody reconstruct, or
+        spread evenly where both are None. Without a channel that has a table the population is empty.
+        """
         if reports is not None and truth is not None:
             raise ValueError("both reports and truth are given; give one of the two")
         if not self.tables:
             return Population({}, {}, "")
-        known = None if truth is None else self._columns(truth)
-        seen = None if reports is None else self._at_default_level(reports)
-        return believed_people(self.tables, seen, known, people, rng)
+        true_columns = None if truth is None else self._columns(truth)
+        report_columns = None if reports is None else self._at_default_level(reports)
+        return believed_people(self.tables, report_columns, true_columns, people, rng)
 
     def _columns(self, table: Any) -> dict[str, NDArray[Any]]:
-        """The columns that an attack reads; a bare column stands for the one attribute of a mechanism."""
+        """Read the columns of blurred and clear attributes; an array stands for a mechanism's only attribute."""
         if not self.is_plan and np.ndim(table) == 1 and not is_table(table):
             table = {ONLY: table}
         return read_columns(table, [*self.tables, *self.clear])
 
     def _at_default_level(self, reports: Any) -> dict[str, NDArray[Any]]:
-        """Where people choose a level, only reports at the default one count."""
-        found = self._columns(reports)
-        for name in self.leveled:
-            chosen = read_columns(reports, [name + LEVEL_SUFFIX])[name + LEVEL_SUFFIX]
-            at_default = found[name].astype(object)
-            at_default[chosen.astype(str) != self.mechanisms[name].default] = None
-            found[name] = at_default
-        return found
+        """Read the columns of reports, with None for every report that was not sent at the default level."""
+        columns = self._columns(reports)
+        for name in self.attributes_with_levels:
+            level = read_columns(reports, [name + LEVEL_SUFFIX])[name + LEVEL_SUFFIX]
+            at_default = columns[name].astype(object)
+            at_default[level.astype(str) != self.mechanisms[name].default] = None
+            columns[name] = at_default
+        return columns
 
 
 def subject_of(audited: Plan | Mechanism) -> Subject:
+    """Return the subject of an audit for a plan, or for one mechanism, whose only attribute is called "answer"."""
     if isinstance(audited, Plan):
         name, plan = audited.name, audited
     elif isinstance(audited, Mechanism):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.privacy.audit.fresh import first_repeat, longest_seen
+from sfumato.privacy.audit.fresh import detectable_sizes, first_repeat
 from sfumato.privacy.audit.probe import Effort
 from tests.privacy.audit.broken import cases, sound
 
@@ -53,7 +53,7 @@ def test_a_run_that_comes_twice_is_found_wherever_it_lies() -> None:
 
 def test_seeds_that_are_said_to_be_seen_come_twice() -> None:
     calls = 1000
-    seeds, _ = longest_seen(calls, 34)
+    seeds, _ = detectable_sizes(calls, 34)
     drawn = np.random.default_rng(1).integers(0, seeds, (2000, calls))
     twice = [np.unique(row).size < calls for row in drawn]
     assert np.mean(twice) > 0.98

@@ -19,7 +19,7 @@ from sfumato.privacy.audit.channel import (
     share_read_off,
 )
 from sfumato.privacy.audit.check import Check
-from sfumato.privacy.audit.law import by_residue, check_law
+from sfumato.privacy.audit.law import check_law, residue_events
 from sfumato.privacy.audit.probe import ChannelProbe, Effort, law_columns
 from tests.laws.test_laws import CHANNELS
 from tests.privacy.audit.broken import (
@@ -89,8 +89,9 @@ def test_noise_in_multiples_of_four_leaves_the_last_two_bits_and_is_caught() -> 
     channel = sf.Gaussian(sf.Interval(0, 1000, integer=True), scale=200)
     tally = draw_tally(ChannelProbe(channel, QUICK), multiples_of_four(channel), Effort(QUICK))
     assert not check_law(tally, "x", FALSE_ALARM).passed
-    residues = by_residue(tally)
-    assert "modulo" in residues.told(int(np.argmin(residues.p_values))) and residues.p_values.min() < FALSE_ALARM / 1e6
+    residues = residue_events(tally)
+    values = residues.p_values
+    assert "modulo" in residues.describe(int(np.argmin(values))) and values.min() < FALSE_ALARM / 1e6
 
 
 @pytest.mark.parametrize("channel", [sf.Gaussian(AGES, privacy=1.0), sf.SquareWave(AGES, gamma=9)], ids=repr)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sfumato as sf
-from sfumato.privacy.audit.program import Program, ProgramError, command_of
+from sfumato.privacy.audit.program import AuditedProgram, ProgramError, command_of
 from sfumato.privacy.subject import subject_of
 
 DRIVER = Path(__file__).with_name("driver.py")
@@ -94,17 +94,18 @@ def test_what_a_program_leaves_out_is_said(driver) -> None:
 )
 def test_a_program_that_does_not_answer_is_one_sentence(driver, fault: str, words: str) -> None:
     plan, command = driver(SMALL, fault)
-    with Program(command, plan) as program, pytest.raises(ProgramError) as raised:
-        program.parts(subject_of(plan))["age"]([20, 30])
+    with AuditedProgram(command, plan) as program, pytest.raises(ProgramError) as raised:
+        program.attribute_callables(subject_of(plan))["age"]([20, 30])
     assert words in str(raised.value) and "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("within", [[], ["sh", "-c", '"$@"; exit', "sh"]])
 def test_a_program_that_hangs_is_waited_for_and_ended_with_what_it_started(driver, within: list[str]) -> None:
     plan, command = driver(SMALL, "hangs")
-    with Program([*within, *command], plan) as program, pytest.raises(ProgramError, match="age within 1 seconds"):
+    refused = pytest.raises(ProgramError, match="age within 1 seconds")
+    with AuditedProgram([*within, *command], plan) as program, refused:
         program.patience = 1
-        program.parts(subject_of(plan))["age"]([20])
+        program.attribute_callables(subject_of(plan))["age"]([20])
 
 
 @pytest.mark.parametrize(

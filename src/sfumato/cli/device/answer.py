@@ -198,4 +198,4 @@ def _shown(report: Any, speak: Voice) -> str:
 def _remember(ledger: Ledger, trial: Ledger) -> None:
     """What the trial has told is told from now on."""
     new = trial.receipts[len(ledger.receipts) :]
-    ledger.add(trial.told[len(ledger.told) :], new[0] if new else None)
+    ledger.add(trial.entries[len(ledger.entries) :], new[0] if new else None)

@@ -12,7 +12,7 @@ import typer
 from sfumato.cli import emit_json, say, say_table, say_written
 from sfumato.cli.device.asking import Folder, Yes, confirmed
 from sfumato.cli.plans import AsJson
-from sfumato.client import Entry, Home, Ledger, Told
+from sfumato.client import Entry, Home, Ledger, LedgerEntry
 from sfumato.client.home import read_saved
 from sfumato.prose import in_words
 from sfumato.tables import check_source, check_target
@@ -80,7 +80,7 @@ def ledger(
 
 def _restore(place: Home, path: Path, yes: bool) -> None:
     secret, _ = read_saved(check_source(path))
-    if place.ledger.told and secret != place.secret and not yes and not confirmed(REPLACES, "en"):
+    if place.ledger.entries and secret != place.secret and not yes and not confirmed(REPLACES, "en"):
         raise ValueError("nothing was restored, and nothing has changed")
     place.restore(path)
 
@@ -103,16 +103,16 @@ def _factor(limit: str) -> float:
 
 
 def _collectors(book: Ledger, collector: str | None) -> list[str]:
-    return [collector] if collector else list(dict.fromkeys(each.collector for each in book.told))
+    return [collector] if collector else list(dict.fromkeys(each.collector for each in book.entries))
 
 
 def _tell_ledger(book: Ledger, entries: list[Entry], collector: str | None) -> None:
-    if not book.told:
+    if not book.entries:
         say(str(book.total()))
     for whom in _collectors(book, collector):
         total = book.total(whom)
         say(f"{total}\n")
-        rows = [(each.day, each.survey, each.attribute, each.level or "", _odds(each)) for each in total.told]
+        rows = [(each.day, each.survey, each.attribute, each.level or "", _odds(each)) for each in total.entries]
         say_table(rows, ["day", "survey", "question", "level"], ["odds at most"])
         say()
     say(f"Your limit: {book.limit}.")
@@ -122,8 +122,8 @@ def _tell_ledger(book: Ledger, entries: list[Entry], collector: str | None) -> N
         say(f"{each.id}  {each.state}  {each.submit}  {each.note}".rstrip())
 
 
-def _odds(told: Told) -> str:
-    return in_words(math.inf if told.exact_gamma is None else told.exact_gamma, up=True)
+def _odds(entry: LedgerEntry) -> str:
+    return in_words(math.inf if entry.exact_gamma is None else entry.exact_gamma, up=True)
 
 
 def _plain_ledger(book: Ledger, entries: list[Entry], collector: str | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-// A person's answers as one report. What was told once is told again as it was, so that asking again reveals no more.
+// A person's answers as one report. A report that was sent once is sent again as it was: asking again reveals no more.
 
 import { refuse } from "./checks.js";
 import { canonical, hex, hmac, sha256 } from "./hashes.js";
@@ -16,6 +16,7 @@ export async function answer(survey, answers, { ledger = new Ledger(), ...option
 }
 
 /**
+ * Find or draw the report of every question, and remember them in the ledger.
  * @param {Survey} survey
  * @param {Record<string, Answer>} answers
  * @param {Ledger} ledger
@@ -57,7 +58,7 @@ async function answerNow(survey, answers, ledger, options) {
 }
 
 /**
- * 32 hexadecimal digits that only this device can make of a text.
+ * Hash a text under the secret into 32 hexadecimal digits, which only this device can make.
  * @param {Uint8Array} secret
  * @param {"mark" | "id"} purpose
  * @param {string} text
@@ -67,7 +68,7 @@ async function keyedName(secret, purpose, text) {
 }
 
 /**
- * The entry of the ledger that has this answer, or else a new one.
+ * Find the entry of the ledger that has this answer, or draw a new one.
  * @param {Question} question
  * @param {{ answers: Record<string, Answer>, entries: Told[], secret: Uint8Array, level: any, today: string,
  *   common: { collector: string, survey: string } }} asked
@@ -87,7 +88,7 @@ async function entryOf(question, { answers, entries, secret, common, level, toda
 }
 
 /**
- * Whether an entry can be sent as the answer here; a seed or a row only by the mechanism that drew it.
+ * Return whether an entry can be sent as the answer here; a seed or a row only by the mechanism that drew it.
  * @param {Question} question
  * @param {Told} entry
  * @param {string} mark
@@ -100,7 +101,7 @@ function isSameAnswer({ blur, domain, mechanism, default: usual }, entry, mark) 
   return blur.carries(entry.report, usual && `${entry.level}`);
 }
 
-/** @param {Question} question @param {Told} entry */
+/** Return whether the answer is blurred afresh at every round. @param {Question} question @param {Told} entry */
 function isAskedInRounds({ program }, { level }) {
   if (!program) return false;
   const ofLevel = "levels" in program ? program.levels[level ?? ""] : program;
@@ -108,7 +109,7 @@ function isAskedInRounds({ program }, { level }) {
 }
 
 /**
- * The receipt of an equal report that was sent before, or else a new one.
+ * Find the receipt of an equal report that was sent before, or make a new one.
  * @param {Reply["report"]} report
  * @param {{ ledger: Ledger, secret: Uint8Array, common: { collector: string, survey: string }, plan: string,
  *   today: string, isFresh: boolean }} sending

@@ -10,9 +10,10 @@ import { below, halves, less } from "./words.js";
  * @import { DomainReader } from "./domain.js"
  */
 
-const MOST_ITEMS = 1000; // of one basket
+const MOST_ITEMS = 1000; // of one basket; by judgement, against documents that ask for work without end
 
 /**
+ * Read the program of baskets.
  * @param {BasketProgram} program
  * @param {DomainReader} domain
  */
@@ -21,7 +22,7 @@ export function readBaskets({ items, sizes }, { count, codeOf }) {
   need(items === count && bySize.size === sizes.length);
   const form = sizes.every(({ seed }) => seed) ? "seed" : "bitmap";
 
-  /** @param {number[]} members */
+  /** Return the program of a basket's size, or refuse the basket. @param {number[]} members */
   function sizeOf({ length }) {
     const sizes = [...bySize.keys()].join(" or ");
     return bySize.get(length) ?? refuse(`A basket here has ${sizes} items; add or drop some.`);
@@ -39,6 +40,7 @@ export function readBaskets({ items, sizes }, { count, codeOf }) {
 }
 
 /**
+ * Read the program of baskets of one size.
  * @param {BasketSize} part
  * @param {number} items
  */
@@ -54,7 +56,7 @@ function readSize({ size, rho: [threshold, depth], kept, seed: seedForm }, items
   };
 
   /**
-   * How many of the members show (size + 1: the report is pure noise), and all in random order, those that show first.
+   * Draw how many members show (size + 1: the report is pure noise), and an order of all in which those come first.
    * @param {number[]} members
    * @param {Uint32Array} words
    */
@@ -70,7 +72,7 @@ function readSize({ size, rho: [threshold, depth], kept, seed: seedForm }, items
     return { shown, order };
   }
 
-  /** @param {number[]} members @param {Uint32Array} words */
+  /** Draw a report as a bitmap of all items. @param {number[]} members @param {Uint32Array} words */
   function bitmap(members, words) {
     const { shown, order } = choose(members, words);
     const plane = (/** @type {number} */ d) => bitsOf(words.subarray(2 * (size + d * planeWords)), items);
@@ -90,7 +92,7 @@ function readSize({ size, rho: [threshold, depth], kept, seed: seedForm }, items
     return bits;
   }
 
-  /** @param {number[]} members @param {Uint32Array} words */
+  /** Draw a report as a seed. @param {number[]} members @param {Uint32Array} words */
   function seed(members, words) {
     need(field);
     const { shown, order } = choose(members, words);
@@ -110,7 +112,7 @@ function readSize({ size, rho: [threshold, depth], kept, seed: seedForm }, items
 }
 
 /**
- * One of two numbers, without a branch.
+ * Return one of two numbers, without a branch.
  * @param {boolean} condition
  * @param {number} yes
  * @param {number} no
@@ -121,7 +123,7 @@ export function select(condition, yes, no) {
 }
 
 /**
- * The first bits of words, least significant first, as bytes; the bits past the end are 0.
+ * Return the first bits of words, least significant first, as bytes; the bits past the end are 0.
  * @param {Uint32Array} words
  * @param {number} bits
  */

@@ -1,21 +1,21 @@
-// How a model sees answers: as cells of labels or of numbers.
+// The cells, of labels or of numbers, by which a model reads answers.
 
 import { need } from "./checks.js";
 import { codesOf } from "./domain.js";
 
 /** @import { CellsForm } from "./documents.js" */
 
-/** @param {number[]} parts */
+/** Sum numbers in their order. @param {number[]} parts */
 export const sumOf = (parts) => parts.reduce((sum, part) => sum + part, 0);
 
 /**
- * True and 1 are one label in Python.
+ * Return a label as it is compared: in Python true and 1 are one label.
  * @param {any} label
  */
 export const labelKey = (label) => (typeof label === "boolean" ? Number(label) : label);
 
 /**
- * The cell of an answer to a column, null where it is missing or unknown; and how many cells there are.
+ * Read a column's cells: how many there are, and the cell of an answer, null where it is missing or unknown.
  * @param {CellsForm} form
  */
 export function readCells({ labels, edges }) {

@@ -1,6 +1,7 @@
-// Checks of what a device reads. A refusal is one sentence: what is wrong; what to do.
+// Checks of the documents that a device reads. A refusal is one sentence: what is wrong; what to do.
 
 /**
+ * Refuse with a sentence.
  * @param {string} sentence
  * @returns {never}
  */
@@ -8,7 +9,7 @@ export function refuse(sentence) {
   throw new Error(sentence);
 }
 
-/** @param {string} what */
+/** The sentence of a damaged document. @param {string} what */
 const damaged = (what) => `The ${what} is damaged; load it again.`;
 
 /**
@@ -22,7 +23,7 @@ export function need(condition, what = "program") {
 }
 
 /**
- * The sentence of a refusal. Any other error comes from a document that has not the form that the code relies on.
+ * Return the sentence of a refusal; any other error comes from a document without the form that the code relies on.
  * @param {unknown} error
  * @param {string} what
  */
@@ -47,6 +48,7 @@ export function attempt(what, work) {
 }
 
 /**
+ * Refuse a document of a version that this device does not read.
  * @param {unknown} version
  * @param {string} what
  * @param {number} [newest]
@@ -57,6 +59,7 @@ export function checkVersion(version, what, newest = 1) {
 }
 
 /**
+ * Return whether x is a whole number from low to high.
  * @param {unknown} x
  * @param {number} low
  * @param {number} high
@@ -66,5 +69,5 @@ export function isWhole(x, low, high) {
   return typeof x === "number" && Number.isInteger(x) && low <= x && x <= high;
 }
 
-/** @param {unknown[]} values */
+/** Whether all values are texts. @param {unknown[]} values */
 export const areTexts = (values) => values.every((value) => typeof value === "string");

@@ -1,4 +1,4 @@
-// What a question may be answered with, and the check of an answer.
+// Domains: the values that a question may be answered with, and the check of an answer.
 
 import { isWhole, need, refuse } from "./checks.js";
 
@@ -8,12 +8,12 @@ import { isWhole, need, refuse } from "./checks.js";
  */
 
 /**
- * What to do with a missing answer and with a number outside the range.
+ * Rules for a missing answer ("refuse", or sent as null) and for a number outside the range ("clamp", or refused).
  * @typedef {{ missing?: string | null, outside?: string | null }} Rules
  */
 
 /**
- * A domain that was read. `value` gives the answer if it is sound, null if it is missing, and refuses any other.
+ * A domain, ready to check. `value` returns the answer if it is valid, null if it is missing, and refuses any other.
  * @typedef {object} DomainReader
  * @property {(answer: any, rules?: Rules) => any} value
  * @property {string[]} [names] of the columns of a row
@@ -22,19 +22,21 @@ import { isWhole, need, refuse } from "./checks.js";
  * @property {(label: Label) => number | undefined} [codeOf] of a category or an item
  */
 
-const MOST_LABELS = 2 ** 22;
+const MOST_LABELS = 2 ** 22; // by judgement, against documents that ask for memory without end
 
 /**
+ * Return the number from low to high that is nearest to x.
  * @param {number} x
  * @param {number} low
  * @param {number} high
  */
 export const clamped = (x, low, high) => Math.min(Math.max(x, low), high);
 
-/** @param {readonly Label[]} labels */
+/** The code of every label, by its place. @param {readonly Label[]} labels */
 export const codesOf = (labels) => new Map(labels.map((label, code) => [label, code]));
 
 /**
+ * Read a domain.
  * @param {Domain} spec
  * @returns {DomainReader}
  */
@@ -46,7 +48,7 @@ export function readDomain({ low, high, integer, categories, items, columns }) {
 }
 
 /**
- * A row is missing as a whole where one of its numbers is.
+ * Read the domain of several numbers; their row is missing as a whole where one of them is.
  * @param {Record<string, Domain>} columns
  * @returns {DomainReader}
  */
@@ -64,6 +66,7 @@ function readRow(columns) {
 }
 
 /**
+ * Read the domain of one label.
  * @param {Label[]} labels
  * @returns {DomainReader}
  */
@@ -81,6 +84,7 @@ function readCategories(labels) {
 }
 
 /**
+ * Read the domain of baskets, of items by name or by number.
  * @param {number | Label[]} items
  * @returns {DomainReader}
  */
@@ -104,6 +108,7 @@ function readItems(items) {
 }
 
 /**
+ * Read the domain of one number.
  * @param {number | undefined} low
  * @param {number | undefined} high
  * @param {boolean | undefined} isInteger
@@ -123,6 +128,7 @@ function readInterval(low, high, isInteger) {
 }
 
 /**
+ * Let a check pass missing answers by the rules.
  * @param {(answer: any, rules: Rules) => Answer} check
  * @returns {DomainReader["value"]}
  */
@@ -134,7 +140,7 @@ function unlessMissing(check) {
 }
 
 /**
- * Null, undefined and what an empty field of numbers gives.
+ * Return whether an answer is missing: null, undefined, or NaN, which an empty field of numbers gives.
  * @param {unknown} answer
  */
 export const isMissing = (answer) => answer === null || answer === undefined || Number.isNaN(answer);

@@ -35,20 +35,20 @@ function handOutFromPool(size) {
 
 const newSecret = () => crypto.getRandomValues(new Uint8Array(32));
 
-/** @param {Table} table @returns {Record<string, any>[]} */
+/** Turn columns into rows. @param {Table} table @returns {Record<string, any>[]} */
 function rowsOf(table) {
   const columns = Object.entries(table);
   const [, first] = columns[0];
   return first.map((_, i) => Object.fromEntries(columns.map(([name, column]) => [name, column[i]])));
 }
 
-/** @param {Record<string, any>[]} rows @returns {Table} */
+/** Turn rows into columns. @param {Record<string, any>[]} rows @returns {Table} */
 function columnsOf(rows) {
   return Object.fromEntries(Object.keys(rows[0]).map((name) => [name, rows.map((row) => row[name])]));
 }
 
 /**
- * One question: what a device remembers of each answer, and what it sends of that.
+ * Answer one question for many people: draw what a device remembers of each answer, and return what it sends.
  * @param {Survey} survey
  * @param {{ ask: string, true: any[] | Table, level?: string, keys?: string[], questions: string[] }} request
  */
@@ -65,7 +65,7 @@ async function ask(survey, { ask: name, true: answers, level, keys, questions })
 }
 
 /**
- * All questions, as a device answers them: each person has a secret, and nothing was told before.
+ * Answer all questions for many people, as devices do: each person has a secret and an empty ledger.
  * @param {Survey} survey
  * @param {{ people: Record<string, Answer[]>, keys?: string[] }} request
  */
@@ -80,7 +80,7 @@ async function answerAll(survey, { people, keys }) {
 }
 
 /**
- * The lines of a stream; one line may come in many chunks.
+ * Yield the lines of a stream; one line may come in many chunks.
  * @param {AsyncIterable<Buffer>} stream
  */
 async function* linesOf(stream) {

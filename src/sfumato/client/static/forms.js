@@ -1,4 +1,4 @@
-// What models compute: trees, sums of scores, pools of models, and joint models (joint.js). Sums run in Python's order,
+// The forms of models: trees, sums of scores, pools of models, and joint models (joint.js). Sums run in Python's order,
 // so that both languages name the same class.
 
 import { readCells, sumOf } from "./cells.js";
@@ -10,8 +10,8 @@ import { readJoint } from "./joint.js";
  */
 
 /**
- * Scores of the classes by the answers; the largest decides. `weights` are the masses that probabilities are made of
- * where those are not the scores, and `rule` has the conditions that decided.
+ * Computes the scores of the classes by the answers; the largest decides. `weights` are the masses that probabilities
+ * are made of where those are not the scores, and `rule` has the conditions that decided.
  * @typedef {(answers: any[]) => { scores: number[], weights?: number[], rule?: string[] | null }} Decide
  */
 
@@ -38,7 +38,7 @@ export function readForm(part, model, classes) {
 }
 
 /**
- * Where an answer is missing that a node asks for, both of its sides count; the rule is that of the larger.
+ * Read a tree. Where an answer is missing that a node asks for, both of its sides count; the rule follows the larger.
  * @param {TreeForm} form
  * @param {Label[]} classes
  * @returns {Decide}
@@ -75,10 +75,11 @@ function readTree({ columns, nodes }, classes) {
   };
 }
 
-/** @param {TreeNode} node @param {number} value */
+/** Whether a value goes to a node's left side. @param {TreeNode} node @param {number} value */
 const isLeft = ({ cut }, value) => (Array.isArray(cut) ? cut.includes(value) : value < cut);
 
 /**
+ * Read a model whose scores are sums of terms.
  * @param {SumForm} form
  * @returns {Decide}
  */
@@ -92,7 +93,7 @@ function readSum({ start, terms }) {
 }
 
 /**
- * The addend of a class's score.
+ * Read a term: a function that returns its addend to a class's score.
  * @param {Term} term
  * @returns {(answers: any[], y: number) => number}
  */
@@ -114,7 +115,7 @@ function readTerm({ column, factors, missing, scores, peak, curve, mean, slope, 
 const PYTHON_STEPS = 2 ** 30; // Python rounds the shares that it pools to this fraction
 
 /**
- * The shares of several models, weighed.
+ * Read a pool of models: the scores are the weighted shares of its members.
  * @param {PoolForm} form
  * @param {{ members: { model: any }[] }} model
  * @param {Label[]} classes

@@ -4,11 +4,11 @@ import { need } from "./checks.js";
 
 /** @import { Fraction } from "./sfumato.js" */
 
-/** @type {Fraction} */
+/** The number 1. @type {Fraction} */
 export const ONE = { num: 1n, den: 1n };
 
 /**
- * γ as it is written: "19" or "57/3", at least 1; null: without bound.
+ * Read γ as it is written: "19" or "57/3", at least 1; null: without bound.
  * @param {string | null} text
  * @returns {Fraction | null}
  */
@@ -20,13 +20,13 @@ export function readGamma(text) {
   return { num, den };
 }
 
-/** @param {Fraction} fraction */
+/** Write a fraction: "19" or "57/3". @param {Fraction} fraction */
 export function fractionText({ num, den }) {
   return den > 1n ? `${num}/${den}` : `${num}`;
 }
 
 /**
- * In lowest terms.
+ * Reduce a fraction to lowest terms.
  * @param {Fraction} fraction
  * @returns {Fraction}
  */
@@ -37,13 +37,13 @@ export function reduced({ num, den }) {
 }
 
 /**
- * 10 to a power, and 1 for negative ones.
+ * Return 10 to a power, and 1 for negative powers.
  * @param {number} power
  */
 export const tens = (power) => 10n ** BigInt(Math.max(power, 0));
 
 /**
- * The decimal number that a double is printed as, exactly.
+ * Return, exactly, the decimal number as which a double is printed.
  * @param {number} number
  * @returns {Fraction}
  */
@@ -55,7 +55,7 @@ export function decimal(number) {
 }
 
 /**
- * The product of factors; null where one of them is.
+ * Multiply factors; null where one of them is null.
  * @param {(Fraction | null)[]} factors
  * @returns {Fraction | null}
  */
@@ -64,7 +64,7 @@ export function product(factors) {
 }
 
 /**
- * A quotient as a whole number: rounded up, or halves to even.
+ * Divide to a whole number: rounded up, or to the nearest with halves to even.
  * @param {bigint} num
  * @param {bigint} den
  * @param {boolean} [up]

@@ -2,24 +2,25 @@
 
 import { refuse } from "./checks.js";
 
-/** Node 18 has it, but not as a global. */
+/** The Web Cryptography of the browser or of Node; Node 18 does not have it as a global. */
 export const crypto = globalThis.crypto ?? (await import("node:crypto")).webcrypto;
 
+/** Return the functions for hashes, or refuse where the browser lends none. */
 function subtle() {
   return crypto.subtle ?? refuse("Browsers lend no cryptography over plain HTTP; open the page by https.");
 }
 
-/** @param {string} text */
+/** A text in UTF-8. @param {string} text */
 export const encoded = (text) => new TextEncoder().encode(text);
 
-/** @param {Uint8Array} bytes */
+/** Bytes as hexadecimal digits. @param {Uint8Array} bytes */
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** @param {string} digits */
+/** Hexadecimal digits as bytes. @param {string} digits */
 export const bytesOf = (digits) => Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 
 /**
- * The hash as hexadecimal digits.
+ * Return the SHA-256 hash of a text or of bytes as hexadecimal digits.
  * @param {string | BufferSource} data
  */
 export async function sha256(data) {
@@ -30,7 +31,7 @@ export async function sha256(data) {
 /** The key of the last secret: an answer needs many hashes under it, and to import it takes longer than a hash. */
 const imported = { secret: "", key: /** @type {CryptoKey | null} */ (null) };
 
-/** @param {Uint8Array<ArrayBuffer>} secret */
+/** Import a secret as a key for HMAC; one that is too short is refused. @param {Uint8Array<ArrayBuffer>} secret */
 async function keyOf(secret) {
   if (!(secret instanceof Uint8Array && secret.length >= 16)) {
     refuse("The secret is not 16 bytes or more; make one.");
@@ -43,6 +44,7 @@ async function keyOf(secret) {
 }
 
 /**
+ * Return the HMAC-SHA-256 of a text or of bytes under a secret.
  * @param {Uint8Array} secret
  * @param {string | Uint8Array<ArrayBuffer>} data
  */
@@ -53,7 +55,7 @@ export async function hmac(secret, data) {
 }
 
 /**
- * JSON with sorted keys and without spaces, in which a number that is not whole is text, as Python writes it.
+ * Write JSON with sorted keys and without spaces, in which a number that is not whole is text, as Python writes it.
  * @param {unknown} value
  * @returns {string}
  */
@@ -66,13 +68,14 @@ export function canonical(value) {
 }
 
 /**
+ * Whether a value is an object.
  * @param {unknown} value
  * @returns {value is Record<string, unknown>}
  */
 const isObject = (value) => Object(value) === value;
 
 /**
- * By code points, as Python sorts; JavaScript itself sorts by UTF-16 units.
+ * Sort the keys of an object by code points, as Python does; JavaScript itself sorts by UTF-16 units.
  * @param {object} value
  */
 function sortedKeys(value) {
@@ -81,7 +84,7 @@ function sortedKeys(value) {
 }
 
 /**
- * 1e-05, as in Python.
+ * Write a number with the fewest digits, as Python does: 1e-05.
  * @param {number} x
  */
 function shortest(x) {

@@ -7,9 +7,10 @@ import { readCells, sumOf } from "./cells.js";
 
 /** The cell, or the number, of each answer; null where it is missing. @typedef {(number | null)[]} Places */
 
-const TINY = 1e-300; // so that no mass is 0
+const TINY = 1e-300; // so that no mass is 0 and no share 0/0; far below any mass that counts
 
 /**
+ * Read a joint model: the scores are the mean shares of its members.
  * @param {JointModelForm} form
  * @param {Label[]} classes
  * @returns {Decide}
@@ -31,7 +32,7 @@ export function readJoint({ selected, members }, classes) {
 }
 
 /**
- * The mass of each class: a sum over the cells that the answers leave open.
+ * Read a grid of cells: the mass of each class is a sum over the cells that the answers leave open.
  * @param {GridMember} member
  * @param {{ size: number }[]} cells
  * @param {Label[]} classes
@@ -39,7 +40,7 @@ export function readJoint({ selected, members }, classes) {
 function readGrid({ joint }, cells, classes) {
   const masses = Float32Array.from(joint);
 
-  /** @param {number} y @param {Places} places */
+  /** List the entries of class y that the answers leave open. @param {number} y @param {Places} places */
   function indicesOf(y, places) {
     let indices = [y];
     for (const [i, { size }] of cells.entries()) {
@@ -56,11 +57,11 @@ function readGrid({ joint }, cells, classes) {
 }
 
 /**
- * P(y, x) = Σ_z P(z) P(y | z) Π_j θ_j(x_j | z) N(x; mean_z, 1/precision_z).
+ * Read a mixture of products: P(y, x) = Σ_z P(z) P(y | z) Π_j θ_j(x_j | z) N(x; mean_z, 1/precision_z).
  * @param {MixtureMember} member
  */
 function readMixture({ weights, p_class, thetas, numbers = [], peaks, means, precisions }) {
-  /** P(z) Π_j θ_j(x_j | z), but for a factor that all z share. @param {Places} places */
+  /** Return P(z) Π_j θ_j(x_j | z), but for a factor that all z share. @param {Places} places */
   function massesOf(places) {
     let masses = [...weights];
     for (const [i, theta] of thetas.entries()) {
@@ -74,8 +75,8 @@ function readMixture({ weights, p_class, thetas, numbers = [], peaks, means, pre
   }
 
   /**
-   * The logarithm of the density of the numbers that are there, given z; those that are missing are integrated out,
-   * which divides the mass by the square roots of the `pivots`.
+   * Return the logarithm of the density, given z, of the numbers that are there; missing ones are integrated out, which
+   * divides the mass by the square roots of the `pivots`.
    * @param {number} z
    * @param {Places} places
    */
@@ -112,7 +113,7 @@ function readMixture({ weights, p_class, thetas, numbers = [], peaks, means, pre
 }
 
 /**
- * e^x for x up to 0, in Python's steps: the series of e^(x/1024), squared ten times.
+ * Return e^x for x up to 0, in Python's steps: the series of e^(x/1024), squared ten times.
  * @param {number} x
  */
 function exp(x) {

@@ -1,4 +1,4 @@
-// What a device has told whom, what that adds up to, and what its person permits.
+// A device's ledger: the reports it sent to each collector, what they reveal together, and how much a person permits.
 
 import { areTexts, attempt, checkVersion, isWhole, need, refuse } from "./checks.js";
 import { decimal, fractionText, ONE, product, readGamma, reduced } from "./fractions.js";
@@ -10,7 +10,7 @@ import { voice } from "./voice.js";
 export class LimitError extends Error {}
 
 /**
- * The name by which questions of different surveys are one: NFKC, lower case, single spaces (those of Python).
+ * Return a name as it is compared between surveys: NFKC, lower case, single spaces (those of Python).
  * @param {string} name
  */
 export function sameName(name) {
@@ -20,7 +20,7 @@ export function sameName(name) {
   return words.filter(Boolean).join(" ");
 }
 
-/** @param {Told[]} entries */
+/** The product of the γ of entries. @param {Told[]} entries */
 const productOf = (entries) => product(entries.map(({ gamma }) => readGamma(gamma)));
 
 /** @implements {PublicLedger} */
@@ -37,6 +37,7 @@ export class Ledger {
   }
 
   /**
+   * Read a ledger from its JSON text; `save` is awaited whenever it changes.
    * @param {string} text
    * @param {(text: string) => unknown} [save]
    * @returns {Ledger}
@@ -51,6 +52,7 @@ export class Ledger {
     });
   }
 
+  /** Write the ledger as JSON text. */
   dumps() {
     const { gamma, reports } = this.limit;
     const limit = { gamma: gamma && fractionText(gamma), reports };
@@ -58,7 +60,7 @@ export class Ledger {
     return `${JSON.stringify({ ledger: 1, limit, told: this.told, ...receipts }, null, 1)}\n`;
   }
 
-  /** @type {PublicLedger["setLimit"]} */
+  /** Set how much every collector may learn from now on. @type {PublicLedger["setLimit"]} */
   async setLimit({ gamma, epsilon, belief, reports = 1 }) {
     const ways = [gamma, epsilon, belief].filter((way) => way !== undefined && way !== null);
     const bound = ways.length ? boundOf({ gamma, epsilon, belief }) : null;
@@ -69,17 +71,17 @@ export class Ledger {
     await this.change({ limit: { gamma: bound, reports } });
   }
 
-  /** @param {string} collector */
+  /** List the entries of a collector. @param {string} collector */
   toldTo(collector) {
     return this.told.filter((entry) => entry.collector === collector);
   }
 
-  /** @param {string} collector @param {string} attribute */
+  /** List the entries of a collector and an attribute. @param {string} collector @param {string} attribute */
   reportsOf(collector, attribute) {
     return this.toldTo(collector).filter((entry) => sameName(entry.attribute) === sameName(attribute));
   }
 
-  /** @param {string | null} collector @param {Record<string, string>} words */
+  /** Sum up a collector's entries, null: all. @param {string | null} collector @param {Record<string, string>} words */
   total(collector, words) {
     const entries = collector === null ? this.told : this.toldTo(collector);
     return { gamma: productOf(entries), sentences: sentencesOf(entries, voice(words)) };
@@ -144,7 +146,7 @@ export class Ledger {
   }
 }
 
-/** @param {any} entry */
+/** Return whether an entry has the form of one; a γ that is none is refused. @param {any} entry */
 function isTold(entry) {
   const { domain, gamma, mechanism, level, collector, survey, attribute, mark, day } = entry;
   readGamma(gamma); // refuses
@@ -153,13 +155,13 @@ function isTold(entry) {
   );
 }
 
-/** @param {any} receipt */
+/** Return whether a receipt has the form of one. @param {any} receipt */
 function isReceipt({ collector, survey, plan, id, digest, day }) {
   return areTexts([collector, survey, plan, id, digest, day]);
 }
 
 /**
- * The γ of a limit that is given in one of three ways; null where it is no number.
+ * Return the γ of a limit that is given in one of three ways; null where it is no number.
  * @param {{ gamma?: number, epsilon?: number, belief?: [number, number] }} limit
  * @returns {Fraction | null}
  */
@@ -173,7 +175,7 @@ function boundOf({ gamma, epsilon, belief }) {
 }
 
 /**
- * What a collector was told, in sentences.
+ * Write in sentences what entries reveal together.
  * @param {Told[]} entries
  * @param {Voice} say
  */
@@ -203,7 +205,7 @@ function sentencesOf(entries, say) {
 }
 
 /**
- * The entries beside which another one has another answer to the same question.
+ * Return the entries beside which another one has another answer to the same question.
  * @param {Told[]} entries
  */
 function changedAnswers(entries) {

@@ -1,4 +1,4 @@
-// What blurs the answers to one question: a domain, and a drawing program for each level that a person may choose.
+// The mechanism that blurs the answers to one question: a domain, and a drawing program for each level to choose.
 
 import { readBaskets } from "./baskets.js";
 import { checkVersion, need, refuse, sentenceOf } from "./checks.js";
@@ -23,6 +23,7 @@ export async function readMechanism(spec, program) {
 }
 
 /**
+ * Read the mechanism of a domain and a program, and compute its identity.
  * @param {Domain} spec
  * @param {Program} program
  */
@@ -36,7 +37,7 @@ async function read(spec, program) {
   for (const level of levels) parts.set(level, await readLevel(programs[level], spec, domain));
   need(parts.has(usual));
 
-  /** @param {string | null} [level] */
+  /** Return the program of a level, of the default one without a name; or refuse. @param {string | null} [level] */
   function partOf(level) {
     return parts.get(level ?? usual) ?? refuse(`The level is unknown; choose ${levels.join(" or ")}.`);
   }
@@ -73,7 +74,7 @@ async function read(spec, program) {
 }
 
 /**
- * A program without a choice of levels has one, without a name.
+ * Wrap a program without a choice of levels as one level without a name.
  * @param {LevelProgram} program
  * @returns {Pick<ProgramOfLevels, "levels" | "default">}
  */
@@ -82,6 +83,7 @@ function onlyLevel(program) {
 }
 
 /**
+ * Read the program of one level, and hash the part of it that its noise depends on.
  * @param {LevelProgram} program
  * @param {Domain} spec
  * @param {DomainReader} domain
@@ -95,6 +97,7 @@ async function readLevel(program, spec, domain) {
 }
 
 /**
+ * Return the reader for the kind of a program.
  * @param {LevelProgram} program
  * @returns {(domain: DomainReader) => Part}
  */

@@ -1,7 +1,7 @@
 // What the page keeps between visits: one record in the browser's database, or in the page itself where that fails.
 
 /**
- * What a device is: its secret, its ledger as text, and the messages it has made.
+ * A device as it is kept: its secret, its ledger as text, and its messages.
  * @typedef {object} Device
  * @property {Uint8Array} secret
  * @property {string} ledger
@@ -9,8 +9,8 @@
  */
 
 /**
- * A report on its way: "waiting" becomes "sent" or "refused", "withdraw" becomes "withdrawn" or "kept";
- * "file" was saved as one.
+ * A report and its way to the collector: "waiting" becomes "sent" or "refused", "withdraw" becomes "withdrawn" or
+ * "kept" (at the collector); a report in the state "file" was saved as a file.
  * @typedef {object} Message
  * @property {string} id
  * @property {string} plan
@@ -24,12 +24,14 @@
  */
 
 /**
+ * The place where the page keeps the device.
  * @typedef {object} Memory
  * @property {boolean} isLasting whether what is kept outlives the page
  * @property {(edit: (device: Device) => Device) => Promise<Device>} change read the device, and keep its edited form
  */
 
 /**
+ * Wait for the result of a request to the database.
  * @template T
  * @param {IDBRequest<T>} request
  * @returns {Promise<T>}
@@ -41,7 +43,7 @@ function resultOf(request) {
   });
 }
 
-/** @param {IDBTransaction} transaction */
+/** Wait until a transaction is written. @param {IDBTransaction} transaction */
 function completed(transaction) {
   return new Promise((done, fail) => {
     transaction.oncomplete = done;
@@ -49,13 +51,17 @@ function completed(transaction) {
   });
 }
 
+/** Open the page's database, made where there is none. */
 function openDatabase() {
   const opening = indexedDB.open("sfumato", 1);
   opening.onupgradeneeded = () => opening.result.createObjectStore("kept");
   return resultOf(opening);
 }
 
-/** @returns {Memory} */
+/**
+ * Open the memory of the device; where the database fails, the device is kept in the page until it closes.
+ * @returns {Memory}
+ */
 export function openMemory() {
   /** The device as it was last read or changed. @type {Device} */
   let device;

@@ -1,4 +1,4 @@
-// Models that come home (learners/device.py). No file is believed: it must give a mass for every class.
+// Models that are sent to devices (learners/device.py). No file is trusted: it must give a mass for every class.
 
 import { labelKey, sumOf } from "./cells.js";
 import { attempt, checkVersion, need, refuse, sentenceOf } from "./checks.js";
@@ -56,11 +56,11 @@ export function predict(model, answers) {
   });
 }
 
-/** @param {number} weight */
+/** Whether a weight can be the mass of a class. @param {number} weight */
 const isMass = (weight) => Number.isFinite(weight) && weight >= 0;
 
 /**
- * The check of an answer.
+ * Return the function that checks an answer and returns its value.
  * @param {ModelQuestion} question
  * @returns {(answer: any, rules: Rules) => any}
  */

@@ -1,20 +1,21 @@
-// Sends what waits, and withdraws what shall be withdrawn, until there is an answer; one tab at a time.
+// The outbox: it sends the waiting messages and withdraws others until there is an answer; one tab at a time.
 
 /** @import { Memory, Message } from "./memory.js" */
 
 /**
- * What a request came to: the state that the message ends in, or how many milliseconds to wait at least.
+ * The outcome of a request: the state that the message ends in, or how many milliseconds to wait at least.
  * @typedef {{ state?: Message["state"], reason?: Message["reason"], wait?: number }} Outcome
  */
 
-const FIRST_PAUSE = 2_000; // milliseconds, doubled after every try
+// Times in milliseconds, by judgement: a person sees the first tries, a page left open must not burden a server.
+const FIRST_PAUSE = 2_000; // doubled after every try
 const LONGEST_PAUSE = 15 * 60_000;
-const LONGEST_WAIT = 24 * 3_600_000; // that a server may ask for
-const TIMEOUT = 30_000;
+const LONGEST_WAIT = 24 * 3_600_000; // that a server may ask for, as in client/wire.py
+const TIMEOUT = 30_000; // of one request, for slow connections
 const TRY_LATER = [408, 425, 429]; // statuses below 500 that are not final
 
 /**
- * The body of a request, as the page shows it.
+ * Write the body of a request, as the page shows it.
  * @param {Pick<Message, "plan" | "id" | "report" | "invitation">} message
  */
 export function messageText({ plan, id, report, invitation }) {
@@ -22,7 +23,7 @@ export function messageText({ plan, id, report, invitation }) {
 }
 
 /**
- * The outbox of one address; `onChange` is called whenever messages have changed.
+ * Open the outbox of one address; `onChange` is called whenever messages have changed.
  * @param {Memory} memory
  * @param {string | null} address
  * @param {() => void} onChange
@@ -31,15 +32,16 @@ export function openOutbox(memory, address, onChange) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
 
-  /** @param {Message} message */
+  /** Whether a message is still to be sent or withdrawn. @param {Message} message */
   const isOpen = ({ submit, state }) => submit === address && (state === "waiting" || state === "withdraw");
 
+  /** Read the messages that are still to be sent or withdrawn. */
   async function openMessages() {
     const { messages } = await memory.change((device) => device);
     return Object.values(messages).filter(isOpen);
   }
 
-  /** @param {string} id @param {(message: Message) => Partial<Message>} changes */
+  /** Change a message and return it. @param {string} id @param {(message: Message) => Partial<Message>} changes */
   async function edit(id, changes) {
     const { messages } = await memory.change((device) => {
       const message = device.messages[id];
@@ -48,6 +50,7 @@ export function openOutbox(memory, address, onChange) {
     return messages[id];
   }
 
+  /** Try every open message whose time has come, and come back while there are any. */
   async function send() {
     clearTimeout(timer);
     await navigator.locks.request("sfumato", async () => {
@@ -60,7 +63,7 @@ export function openOutbox(memory, address, onChange) {
     if ((await openMessages()).length) timer = setTimeout(send, FIRST_PAUSE);
   }
 
-  /** @param {string} id */
+  /** Try once to send or to withdraw a message. @param {string} id */
   async function trySending(id) {
     const message = await edit(id, ({ tries }) => ({ tries: tries + 1 })); // before: what may have left counts as a try
     if (!isOpen(message)) return; // another tab was faster
@@ -75,7 +78,7 @@ export function openOutbox(memory, address, onChange) {
   }
 
   /**
-   * Withdraw a message: what never left needs no request.
+   * Withdraw a message; one that was never tried needs no request.
    * @param {string} id
    */
   async function withdraw(id) {
@@ -87,6 +90,7 @@ export function openOutbox(memory, address, onChange) {
 }
 
 /**
+ * Post a new message, or delete a withdrawn one.
  * @param {Message} message
  * @returns {Promise<Outcome>}
  */
@@ -108,6 +112,7 @@ async function request(message) {
 }
 
 /**
+ * Return the outcome of a post: sent, if the collector names the id among those it accepted.
  * @param {string} id
  * @param {Response} response
  * @param {any} verdict
@@ -119,7 +124,7 @@ function outcomeOfSending(id, response, verdict) {
 }
 
 /**
- * What is not there, or no longer, is withdrawn as well.
+ * Return the outcome of a deletion: a report that is not there, or no longer, is withdrawn as well.
  * @param {string} id
  * @param {Response} response
  * @param {any} verdict
@@ -131,6 +136,7 @@ function outcomeOfWithdrawing(id, response, verdict) {
 }
 
 /**
+ * Return the outcome of a request that failed: final, or how long to wait, and the reason.
  * @param {string} id
  * @param {Response} response
  * @param {any} verdict
@@ -147,7 +153,7 @@ function failure(id, { ok, status, headers }, verdict, finalState) {
 }
 
 /**
- * Milliseconds by a header of seconds or of a date.
+ * Read a Retry-After header, a number of seconds or a date, as milliseconds from now.
  * @param {string | null} retryAfter
  */
 function waitOf(retryAfter) {

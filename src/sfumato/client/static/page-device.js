@@ -1,4 +1,4 @@
-// The device's own settings: what a collector may learn, and secret and ledger as a file.
+// The device's settings on the page: the limit on what a collector may learn, and secret and ledger as a file.
 
 import { bytesOf, hex } from "./hashes.js";
 import { Ledger } from "./ledger.js";
@@ -35,7 +35,7 @@ export function setLimit(page) {
   });
 }
 
-/** @param {Page} page */
+/** Save secret and ledger as a file. @param {Page} page */
 export async function saveDevice(page) {
   const { secret, ledgerText } = await recall(page);
   download("sfumato-device.json", JSON.stringify({ device: 1, secret: hex(secret), ledger: JSON.parse(ledgerText) }));
@@ -62,7 +62,7 @@ export async function restoreDevice(page, file) {
 }
 
 /**
- * Each entry once.
+ * Join two lists, each entry once.
  * @template T
  * @param {T[]} some
  * @param {T[]} others

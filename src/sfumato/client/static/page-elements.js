@@ -1,25 +1,26 @@
 // The elements of the page. Texts are set as text, never as HTML: the page permits no script but its own.
 
 /**
- * What an element is made of: texts, elements, properties, lists of them; nothing where a condition is false.
+ * The content of an element: texts, elements, properties, lists of them; nothing where a condition is false.
  * @typedef {string | number | Node | { [property: string]: unknown } | null | undefined | false} Part
  * @typedef {Part | Part[] | (Part | Part[])[]} Content
  */
 
-/** @param {string} id */
+/** The element with an id. @param {string} id */
 export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/** @param {string} id */
+/** The field with an id. @param {string} id */
 export const inputById = (id) => /** @type {HTMLInputElement} */ (document.getElementById(id));
 
 /**
+ * Return all elements that a CSS selector matches.
  * @param {string} selector
  * @returns {NodeListOf<HTMLElement>}
  */
 export const allOf = (selector) => document.querySelectorAll(selector);
 
 /**
- * The texts, elements and properties of a content; a number and its percent sign stay on one line.
+ * List the texts, elements and properties of a content; a number and its percent sign stay on one line.
  * @param {Content} content
  * @returns {(string | Node | Record<string, unknown>)[]}
  */
@@ -55,11 +56,11 @@ export function make(kind, ...contents) {
   return element;
 }
 
-/** @param {string[]} texts */
+/** Make a list item for each text. @param {string[]} texts */
 export const makeItems = (texts) => texts.map((text) => make("li", text));
 
 /**
- * A line with a button to choose it, or a box to tick it.
+ * Make a line with a button to choose it, or a box to tick it.
  * @param {Record<string, unknown>} properties of the input
  * @param {Content[]} contents
  */
@@ -78,7 +79,7 @@ export function download(name, text) {
 }
 
 /**
- * Say above the step what is wrong; nothing where all is well.
+ * Show above the step what is wrong; nothing without a text.
  * @param {string} [text]
  */
 export function showTrouble(text) {

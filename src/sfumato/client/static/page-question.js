@@ -10,9 +10,9 @@ import { digits, recall, sentence } from "./page-state.js";
  * @import { Question } from "./sfumato.js"
  */
 
-const SEARCHED = 8; // a list that is longer can be searched
+const SEARCHED = 8; // a longer list can be searched; by judgement: so many lines are read at a glance
 
-/** @param {Page} page */
+/** Show the fields of the question at this step. @param {Page} page */
 export async function showQuestion(page) {
   const question = page.questions[page.step - 1];
   const { name, domain, mechanism } = question;
@@ -29,7 +29,7 @@ export async function showQuestion(page) {
 }
 
 /**
- * Keep the answer, and go on.
+ * Keep the answer in the fields, and go on; a missing or wrong one is refused.
  * @param {Page} page
  * @returns {Promise<Destination>}
  */
@@ -51,6 +51,7 @@ export async function skipQuestion(page) {
 }
 
 /**
+ * Keep the answers to the question at this step, null where one is missing, and go on.
  * @param {Page} page
  * @param {Record<string, any>} answers
  * @returns {Destination}
@@ -61,7 +62,7 @@ function keepAnswers(page, answers) {
 }
 
 /**
- * What is in the fields, if it makes sense.
+ * Return the answers in the fields, if they are valid.
  * @param {Page} page
  * @param {Question} question
  */
@@ -78,7 +79,7 @@ function checkedAnswers(page, { name, domain, blur, outside }) {
 }
 
 /**
- * A field for each number.
+ * Make a field for each number of a question.
  * @param {Page} page
  * @param {Question} question
  * @returns {QuestionInput}
@@ -104,7 +105,7 @@ function numbersOf(page, { name, domain, outside }) {
 }
 
 /**
- * A line for each category, or for each item of a basket.
+ * Make a line for each category, or for each item of a basket.
  * @param {Page} page
  * @param {Question} question
  * @returns {QuestionInput}
@@ -146,11 +147,11 @@ function choicesOf(page, { name, domain: { categories, items }, program }) {
   };
 }
 
-/** @param {HTMLElement} row */
+/** Whether a line is chosen. @param {HTMLElement} row */
 const isChecked = (row) => /** @type {HTMLInputElement} */ (row.firstChild).checked;
 
 /**
- * A field that hides the lines without its text, but never one that is chosen.
+ * Make a field that hides the lines without its text, but never one that is chosen.
  * @param {Page} page
  * @param {HTMLElement[]} rows
  */
@@ -164,7 +165,7 @@ function searchOf(page, rows) {
 }
 
 /**
- * The levels to choose from; locked at the level of an earlier report to the same collector.
+ * Show the levels to choose from; locked at the level of an earlier report to the same collector.
  * @param {Page} page
  * @param {Question} question
  */
@@ -188,7 +189,7 @@ async function showLevels(page, question) {
 }
 
 /**
- * What is sent and what it reveals, at the level that is chosen.
+ * Show what is sent and what it reveals, at the level that is chosen.
  * @param {Page} page
  * @param {Question} question
  */

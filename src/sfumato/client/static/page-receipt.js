@@ -1,4 +1,4 @@
-// After a report: what became of each message of this survey, and what the model that came home says.
+// The receipt after a report: the state of each message of this survey, and the prediction of the survey's model.
 
 import { byId, fill, make, makeItems } from "./page-elements.js";
 import { recall, sentence } from "./page-state.js";
@@ -20,7 +20,11 @@ export async function showReceipts(page) {
   if (isNew) fill("receipts", cards); // otherwise a screen reader would read the same again
 }
 
-/** @param {Page} page @param {Message} message */
+/**
+ * Make the card of a message: its state, the reason, and a button to withdraw it.
+ * @param {Page} page
+ * @param {Message} message
+ */
 function cardOf(page, { id, state, reason }) {
   const why = reason && sentence(page, `reason.${reason[0]}`, { reason: reason[1] });
   const card = make(
@@ -42,14 +46,14 @@ function cardOf(page, { id, state, reason }) {
   return card;
 }
 
-/** @param {Page} page */
+/** Show every message and, where there is a model, its prediction. @param {Page} page */
 export async function showReceipt(page) {
   await showReceipts(page);
   if (page.model) await showVerdict(page);
 }
 
 /**
- * Answers to all questions: those that were not asked are missing.
+ * Return answers to all questions: those that were not asked are missing.
  * @param {Page} page
  * @returns {Page["answers"]}
  */
@@ -59,7 +63,7 @@ function allAnswers({ survey, answers }) {
 }
 
 /**
- * What the model says of the true answers, on this device.
+ * Show the model's prediction from the true answers, computed on this device.
  * @param {Page} page
  */
 async function showVerdict(page) {

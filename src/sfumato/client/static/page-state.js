@@ -1,4 +1,4 @@
-// What the page knows while it is open. True answers are only here; they never go into the device's memory.
+// The state of the page while it is open. True answers are only here; they never go into the device's memory.
 
 import { Ledger } from "./ledger.js";
 
@@ -9,6 +9,7 @@ import { Ledger } from "./ledger.js";
  */
 
 /**
+ * The state of the page.
  * @typedef {object} Page
  * @property {Survey} survey
  * @property {Voice} say the sentences of the survey's language
@@ -17,7 +18,7 @@ import { Ledger } from "./ledger.js";
  * @property {string | undefined} invitation the code in the page's own address, which is sent with the report
  * @property {Memory} memory
  * @property {ReturnType<typeof openOutbox>} outbox
- * @property {Promise<Classify> | null} model the model that came home
+ * @property {Promise<Classify> | null} model the model that the survey sends to devices
  * @property {Question[]} questions those that this device answers
  * @property {number} step 0: the start; then one for each question; then the summary and the receipt
  * @property {Record<string, Answer>} answers true answers, by column; a question that was shown has one, if only null
@@ -27,12 +28,12 @@ import { Ledger } from "./ledger.js";
  */
 
 /**
- * Tells the class of a person and the rule that decided.
+ * Predicts the class of a person by true answers, with the rule that decided.
  * @typedef {(answers: Record<string, Answer>) => ReturnType<typeof import("./sfumato.js").predict>} Classify
  */
 
 /**
- * The fields of a question: what they are, what is in them, and what may be.
+ * The fields of a question: their elements, a reader of their content, and a hint at what may be answered.
  * @typedef {object} QuestionInput
  * @property {import("./page-elements.js").Content[]} elements
  * @property {() => Record<string, any>} read the answers by column, undefined or NaN where there is none
@@ -45,12 +46,12 @@ import { Ledger } from "./ledger.js";
  */
 
 /**
- * Where the page goes after a step, and what it says there.
+ * The step to which the page goes, and the trouble that it shows there.
  * @typedef {{ step: number, trouble?: string }} Destination
  */
 
 /**
- * A sentence of the page in the survey's language.
+ * Return a sentence of the page in the survey's language.
  * @param {Page} page
  * @param {string} name
  * @param {Record<string, unknown>} [parts]
@@ -60,7 +61,7 @@ export function sentence({ say, collector }, name, parts) {
 }
 
 /**
- * A number as the survey's language writes it, with all its digits.
+ * Write a number as the survey's language does, with all its digits.
  * @param {Page} page
  * @param {number} number
  */
@@ -69,7 +70,7 @@ export function digits({ survey }, number) {
 }
 
 /**
- * The device as it is kept now: another tab may have changed it.
+ * Read the device as it is kept now: another tab may have changed it.
  * @param {Page} page
  * @returns {Promise<Omit<Device, "ledger"> & { ledgerText: string, ledger: Ledger }>}
  */

@@ -1,4 +1,4 @@
-// Before anything leaves: what is sent, beside the true answers, and what the collector then knows.
+// The summary before anything leaves: the report beside the true answers, and what all reports then reveal.
 
 import { answer } from "./answer.js";
 import { LimitError } from "./ledger.js";
@@ -13,7 +13,7 @@ import { digits, recall, sentence } from "./page-state.js";
  */
 
 /**
- * Draw the report, and show it. The ledger is changed here only in a copy: nothing is told yet.
+ * Draw the report, and show it. The ledger is changed here only in a copy: nothing is sent yet.
  * @param {Page} page
  */
 export async function showSummary(page) {
@@ -35,7 +35,7 @@ export async function showSummary(page) {
 }
 
 /**
- * A row of the table for each question: the true answer and what is sent.
+ * Make a row of the table for each question: the true answer and what is sent.
  * @param {Page} page
  * @param {Ready["report"]} report
  */
@@ -54,6 +54,7 @@ function rowsOf(page, report) {
 }
 
 /**
+ * Write an answer or a report as text.
  * @param {Page} page
  * @param {any} value
  * @param {Domain} domain
@@ -66,7 +67,7 @@ function textOf(page, value, { categories }) {
 }
 
 /**
- * Tell it: the ledger and the message are kept in one step, before anything is sent.
+ * Commit the report: the ledger and the message are kept in one step, before anything is sent.
  * @param {Page} page
  * @returns {Promise<Destination>}
  */
@@ -84,7 +85,7 @@ export async function commitReport(page) {
     const waiting = { ...(message ?? { tries: 0, next: 0 }), ...sent, submit, state: submit ? "waiting" : "file" };
     return { ...device, ledger: after, messages: { ...device.messages, [sent.id]: waiting } };
   });
-  if (isStale) return { step: page.step, trouble: sentence(page, "changed") }; // another tab told something meanwhile
+  if (isStale) return { step: page.step, trouble: sentence(page, "changed") }; // another tab changed the ledger
   if (!submit) download(`${sent.id}.json`, messageText(ready));
   return { step: page.step + 1 };
 }

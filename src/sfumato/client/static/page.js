@@ -1,4 +1,4 @@
-// The respondent's page, made from survey.json alone: a start, a question a step, what is sent, and what became of it.
+// The respondent's page, made from survey.json alone: a start, a step for each question, a summary, and receipts.
 
 import { refuse } from "./checks.js";
 import { crypto } from "./hashes.js";
@@ -20,7 +20,7 @@ import { voice } from "./voice.js";
  * @import { Survey, Voice } from "./sfumato.js"
  */
 
-const SECRET_BYTES = 32;
+const SECRET_BYTES = 32; // as client/home.py makes it
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ const STEPS = {
   receipt: { name: "receipt", show: showReceipt, next: async () => ({ step: 0 }) },
 };
 
-/** @param {Page} page */
+/** Return the step that the page is at. @param {Page} page */
 function stepOf({ step, questions }) {
   if (step === 0) return STEPS.start;
   if (step <= questions.length) return STEPS.question;
@@ -71,7 +71,7 @@ async function showStep(page, number) {
 }
 
 /**
- * Where nothing can be sent, because of the limit, the settings are open to change it.
+ * Show the buttons of a step; where the limit lets nothing be sent, the settings are opened to change it.
  * @param {Page} page
  * @param {string} name of the step
  */
@@ -160,13 +160,14 @@ async function begin() {
   }
 }
 
-/** @param {string} text */
+/** Show why the survey cannot be answered. @param {string} text */
 function showBroken(text) {
   byId("broken").className = "note";
   fill("broken", text);
 }
 
 /**
+ * Open the page of a survey: its memory (with a new secret where there is none), its outbox and its model.
  * @param {Survey} survey
  * @param {Voice} say
  * @returns {Promise<Page>}

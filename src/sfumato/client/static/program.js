@@ -11,20 +11,20 @@ import { freshWords, UNIT } from "./words.js";
  */
 
 /**
- * A program of one level that was read.
+ * The program of one level, ready to draw.
  * @typedef {object} Part
- * @property {object} [noiseSource] what its noise depends on, if not on the whole program
- * @property {(value: any) => number | number[]} codes of an answer
- * @property {(codes: any) => number} words how many are needed
- * @property {(codes: any, words: Uint32Array) => any} remember the report that a device remembers
- * @property {(report: any) => any} [again] the report that is sent of it, if it is another one
+ * @property {object} [noiseSource] the part of the program that its noise depends on; without it the whole program
+ * @property {(value: any) => number | number[]} codes the code of an answer, or several
+ * @property {(codes: any) => number} words how many random words a draw needs
+ * @property {(codes: any, words: Uint32Array) => any} remember draw the report that a device remembers
+ * @property {(report: any) => any} [again] the report that is sent of a remembered one, if it is another one
  * @property {(report: any) => boolean} carries whether a remembered report is one of this program
  */
 
-const MOST_NOISE = 2 ** 20; // of a column, in steps of its grid
+const MOST_NOISE = 2 ** 20; // of a column, in steps of its grid: products with weights of 2^32 then stay below 2^53
 
 /**
- * Codes and values of one end of a program.
+ * The codes and values of a program's answers, or of its reports.
  * @typedef {object} SpaceReader
  * @property {(value: any) => number} code
  * @property {(code: number) => Label} value
@@ -32,6 +32,7 @@ const MOST_NOISE = 2 ** 20; // of a column, in steps of its grid
  */
 
 /**
+ * Read a space of codes: numbers on a grid, or labels (its own, or those of the domain).
  * @param {Space} space
  * @param {readonly Label[]} [domainLabels]
  * @returns {SpaceReader}
@@ -60,7 +61,7 @@ function readSpace(space, domainLabels) {
 }
 
 /**
- * The codes of numbers: classes between edges, or the grid (first + stride · code) / per.
+ * Read a space of numbers: classes between edges, or the grid (first + stride · code) / per.
  * @param {Space} space
  */
 function readNumbers({ size, first = NaN, stride = NaN, per = NaN, edges }) {
@@ -75,7 +76,7 @@ function readNumbers({ size, first = NaN, stride = NaN, per = NaN, edges }) {
   }
   need(stride > 0);
   return {
-    /** The nearest; halves to the even code. @param {number} x */
+    /** Return the nearest code; halves go to the even one. @param {number} x */
     code(x) {
       const place = clamped((x * per - first) / stride, 0, size - 1);
       const rest = place % 1;
@@ -114,7 +115,7 @@ export function readProgram({ read, steps, write, permanent = steps.length, reme
 }
 
 /**
- * Windows share one draw at every γ: their noise does not depend on the share that falls inside.
+ * Return a step without its γ: windows share one draw at every γ, whatever the share that falls inside.
  * @param {import("./documents.js").Step} step
  */
 function withoutShare(step) {
@@ -124,7 +125,7 @@ function withoutShare(step) {
 }
 
 /**
- * A report of slices stands for a set of labels; it is remembered as {seed}, so that no label is mistaken for it.
+ * Let reports of slices, which stand for sets of labels, be remembered as {seed}, so that no label is mistaken for one.
  * @param {{ exit: SpaceReader, draw: (code: number, words: Uint32Array) => number }} part
  * @param {number} size
  * @returns {Pick<Part, "remember" | "again" | "carries">}
@@ -148,7 +149,7 @@ export function readColumns({ columns }, { names = [] }) {
     return { ...readNumbers(space), offset, weights: [...weights], alias: readAlias([noise]) };
   });
 
-  /** @param {number[]} codes @param {Uint32Array} words */
+  /** Draw the codes of a row's report. @param {number[]} codes @param {Uint32Array} words */
   function draw(codes, words) {
     /** @type {number[]} */
     const noise = [];

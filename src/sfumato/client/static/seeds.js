@@ -5,11 +5,13 @@ import { isWhole, need } from "./checks.js";
 
 /** @import { SeedForm } from "./documents.js" */
 
-const MOST_WORK = 2 ** 30; // steps of an elimination
+const MOST_WORK = 2 ** 30; // steps of an elimination; by judgement, a few seconds of a browser
 
+/** A row of zeros. */
 const zeros = (/** @type {number} */ length) => new Array(length).fill(0);
 
 /**
+ * Read the form of seeds for baskets of one size.
  * @param {SeedForm} form
  * @param {number} size of the basket
  * @param {number} depth bits of an item's number
@@ -20,7 +22,7 @@ export function readSeed({ construction, bits, degree, polynomial }, size, depth
   const order = 2 ** degree - 1; // of the field's units
   need(isWhole(degree, 2, 22) && isWhole(count, isBch ? 1 : size, MOST_WORK / (size * depth) ** 2));
 
-  /** @param {number} a @param {number} b */
+  /** Multiply two elements of the field. @param {number} a @param {number} b */
   function multiply(a, b) {
     let product = 0;
     for (let i = degree - 1; i >= 0; i--) {
@@ -30,7 +32,7 @@ export function readSeed({ construction, bits, degree, polynomial }, size, depth
     return product;
   }
 
-  /** @param {number} a @param {number} exponent */
+  /** Raise an element to a power. @param {number} a @param {number} exponent */
   function power(a, exponent) {
     let result = 1;
     for (let i = degree - 1; i >= 0; i--) {
@@ -40,11 +42,11 @@ export function readSeed({ construction, bits, degree, polynomial }, size, depth
     return result;
   }
 
-  /** @param {number} a */
+  /** The inverse of an element. @param {number} a */
   const inverse = (a) => power(a, order - 1);
 
   /**
-   * The coefficients of the polynomial with these values at these points: Newton's divided differences, then Horner.
+   * Return the coefficients of the polynomial with these values at these points: Newton's divided differences, Horner.
    * @param {number[]} points
    * @param {number[]} values
    */
@@ -64,7 +66,7 @@ export function readSeed({ construction, bits, degree, polynomial }, size, depth
   }
 
   /**
-   * Of every bit of an item's number, the elements that its parity is taken with.
+   * Return, for every bit of an item's number, the elements that its parity is taken with.
    * @param {number} item
    */
   function rowsOf(item) {
@@ -75,7 +77,7 @@ export function readSeed({ construction, bits, degree, polynomial }, size, depth
   }
 
   /**
-   * Elements that change the numbers of these items by these amounts: elimination, an equation's lowest bit its pivot.
+   * Solve for elements that change the numbers of these items by these amounts: elimination, the lowest bits as pivots.
    * @param {number[]} items
    * @param {number[]} amounts
    */
@@ -103,7 +105,7 @@ export function readSeed({ construction, bits, degree, polynomial }, size, depth
   }
 
   /**
-   * The bits of numbers of one width as numbers of another, least significant first.
+   * Repack the bits of numbers of one width as numbers of another, least significant first.
    * @template {number[] | Uint8Array} T
    * @param {ArrayLike<number>} from
    * @param {number} width
@@ -118,13 +120,13 @@ export function readSeed({ construction, bits, degree, polynomial }, size, depth
     return to;
   }
 
-  /** @param {number[]} elements @param {number} item */
+  /** Read an item's number off a BCH seed. @param {number[]} elements @param {number} item */
   function numberByParity(elements, item) {
     const parities = rowsOf(item).map((row) => parity(row.reduce((sum, x, c) => sum ^ (x & elements[c]), 0)));
     return parities.reduce((number, bit) => 2 * number + bit, 0);
   }
 
-  /** @param {number[]} elements @param {number} item */
+  /** Read an item's number off the seed of a polynomial. @param {number[]} elements @param {number} item */
   function numberByPolynomial(elements, item) {
     const value = elements.reduceRight((sum, element) => multiply(sum, item) ^ element, 0);
     return value & (2 ** depth - 1);
@@ -141,7 +143,7 @@ export function readSeed({ construction, bits, degree, polynomial }, size, depth
   };
 }
 
-/** @param {number} x */
+/** Return the parity of a number's bits, 1 or 0. @param {number} x */
 function parity(x) {
   return [16, 8, 4, 2, 1].reduce((sum, by) => sum ^ (sum >> by), x) & 1;
 }

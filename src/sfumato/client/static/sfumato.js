@@ -1,4 +1,4 @@
-// The device: blurs a person's answers, and tells a collector the same thing once. sfumato.d.ts has the types.
+// The device in JavaScript: it blurs a person's answers and remembers its reports. sfumato.d.ts has the types.
 
 export { answer } from "./answer.js";
 export { Ledger, LimitError } from "./ledger.js";

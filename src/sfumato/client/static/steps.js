@@ -10,16 +10,16 @@ import { below, halves, less } from "./words.js";
  */
 
 /**
- * A step that was read: how many words it takes, and the next code by the code and the halves of those words.
+ * A step, ready to draw: how many words it takes, and the next code by the code and the halves of those words.
  * @typedef {{ words: number, draw: (code: number, ...halves: number[]) => number }} StepReader
  */
 
 const { floor } = Math;
-const MOST_WORDS = 3;
+const MOST_WORDS = 3; // of one step: slices draw a direction, inside or outside, and a place
 
 /**
- * A draw from one of several alias tables of 2^b entries, each threshold · 2^b + alias: the top b bits of a word choose
- * the entry, and its own place is drawn if the other bits are below the threshold, else its alias.
+ * Read alias tables of 2^b entries, each threshold · 2^b + alias, for a draw from one of them: the top b bits of a word
+ * choose the entry, and its own place is drawn if the other bits are below the threshold, else its alias.
  * @param {string[][]} tables
  */
 export function readAlias(tables) {
@@ -39,7 +39,7 @@ export function readAlias(tables) {
 }
 
 /**
- * The slice of a code along a direction: z·x mod q, with x the digits of the code's place and z those of the direction.
+ * Return the slice of a code along a direction: z·x mod q, x the digits of the code's place, z those of the direction.
  * @param {number} code
  * @param {number} direction
  * @param {Pick<Slices, "prime" | "digits" | "width">} step
@@ -59,13 +59,13 @@ export function sliceOf(code, direction, { prime, digits, width }) {
   return (((product + place) % prime) * (1 + (direction % multiples))) % prime;
 }
 
-/** @param {Pick<Slices, "prime" | "digits" | "width">} step */
+/** Return how many directions slices have. @param {Pick<Slices, "prime" | "digits" | "width">} step */
 export function directionsOf({ prime, digits, width }) {
   return (prime ** digits - 1) / (width > 1 ? 2 : prime - 1);
 }
 
 /**
- * Whether half of a word is below a share of 2^63, as 1 or 0.
+ * Return 1 if half of a word is below a share of 2^63, else 0.
  * @param {[high: number, low: number]} share
  * @param {number} high
  * @param {number} low
@@ -74,7 +74,7 @@ function isBelow([shareHigh, shareLow], high, low) {
   return less(high >>> 1, ((high << 31) | (low >>> 1)) >>> 0, shareHigh, shareLow);
 }
 
-/** By the kind of the step. Without a prototype: "toString" is no kind. */
+/** The readers of steps by kind. Without a prototype: "toString" is no kind. */
 const READERS = {
   __proto__: null,
 

@@ -12,7 +12,7 @@ import { keyedWords } from "./words.js";
  * @import { Mechanism, Question, Sent, Survey } from "./sfumato.js"
  */
 
-const NEWEST = 2;
+const NEWEST = 2; // the newest version of a survey document that this device reads (docs/survey.md)
 
 /** @type {typeof import("./sfumato.js").readSurvey} */
 export async function readSurvey(document) {
@@ -24,6 +24,7 @@ export async function readSurvey(document) {
 }
 
 /**
+ * Read a survey document: check its version, its questions and its identity.
  * @param {SurveyDocument} document
  * @returns {Promise<Survey>}
  */
@@ -38,7 +39,7 @@ async function read(document) {
   return { ...document, questions, drawn, blank: blankReport(questions) };
 }
 
-/** @param {SurveyDocument} document */
+/** Compute the plan's identity, the hash of its questions. @param {SurveyDocument} document */
 function planIdentity({ name, questions, questions_each }) {
   const attributes = questions.map(({ name, domain, mechanism, missing, outside, role, question }) => {
     return { name, domain, channel: mechanism, missing, outside, role, question };
@@ -47,7 +48,7 @@ function planIdentity({ name, questions, questions_each }) {
 }
 
 /**
- * The report of somebody who answers nothing; its columns are in the order of every report.
+ * Make the report of somebody who answers nothing; its columns are in the order of every report.
  * @param {Question[]} questions
  */
 function blankReport(questions) {
@@ -61,6 +62,7 @@ function blankReport(questions) {
 }
 
 /**
+ * Read a question: what it states (identity, columns, levels, γ) must be what its program gives.
  * @param {QuestionDocument} question
  * @returns {Promise<Question>}
  */
@@ -83,6 +85,7 @@ async function readQuestion(question) {
 }
 
 /**
+ * Make the mechanism of a question whose answers are sent as they are.
  * @param {Domain} domain
  * @returns {Mechanism}
  */

@@ -12,7 +12,7 @@ export function voice(words) {
     return (words[name] ?? name).replace(/\{(\w+)\}/g, (_, part) => `${parts[part]}`);
   }
 
-  /** With the language's own marks of thousands and decimals. @param {string} text */
+  /** Put the language's own marks of thousands and decimals into a number. @param {string} text */
   function marked(text) {
     return text.replace(/[,.]/g, (mark) => words[mark === "," ? "number.group" : "number.decimal"]);
   }

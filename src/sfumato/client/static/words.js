@@ -5,11 +5,11 @@ import { need } from "./checks.js";
 import { crypto, encoded, hmac, sha256 } from "./hashes.js";
 
 export const UNIT = 2 ** 32;
-const LARGEST_FILL = 2 ** 14; // numbers of 32 bits that getRandomValues fills at once
+const LARGEST_FILL = 2 ** 14; // numbers of 32 bits: getRandomValues fills 65,536 bytes at once (Web Crypto)
 const WORDS_IN_BLOCK = 4; // of 8 bytes each, in an HMAC-SHA-256
 
 /**
- * The two halves of a word that is written as 16 hexadecimal digits.
+ * Split a word that is written as 16 hexadecimal digits into two halves.
  * @param {string} text
  * @returns {[high: number, low: number]}
  */
@@ -19,7 +19,7 @@ export function halves(text) {
 }
 
 /**
- * ⌊word · bound / 2^64⌋ for bounds up to 2^21: no product is rounded.
+ * Return ⌊word · bound / 2^64⌋, a whole number below the bound; for bounds up to 2^21 no product is rounded.
  * @param {number} high
  * @param {number} low
  * @param {number} bound
@@ -29,7 +29,7 @@ export function below(high, low, bound) {
 }
 
 /**
- * 1 if the word a is less than the word b, else 0, by the same work for all words.
+ * Return 1 if the word a is less than the word b, else 0, by the same work for all words.
  * @param {number} aHigh
  * @param {number} aLow
  * @param {number} bHigh
@@ -40,7 +40,7 @@ export function less(aHigh, aLow, bHigh, bLow) {
 }
 
 /**
- * Words of the system's secure randomness.
+ * Draw words of the system's secure randomness.
  * @param {number} count
  */
 export function freshWords(count) {
@@ -50,7 +50,7 @@ export function freshWords(count) {
 }
 
 /**
- * Words that a secret draws for one question and one code: the same whenever it is asked again.
+ * Draw words by a secret for one question and one code: the same ones whenever it is asked again.
  * Block i is HMAC-SHA-256(secret, "sfumato/1" ‖ 00 ‖ context ‖ 00 ‖ code ‖ i).
  * @param {Uint8Array} secret
  * @param {string} context
@@ -71,7 +71,7 @@ export async function keyedWords(secret, context, code, count) {
 }
 
 /**
- * The one code of several: the first 8 bytes of the SHA-256 of all, each in 8 bytes, least significant first.
+ * Hash several codes into one: the first 8 bytes of the SHA-256 of all, each in 8 bytes, least significant first.
  * @param {number[]} codes
  */
 export async function hashedCode(codes) {

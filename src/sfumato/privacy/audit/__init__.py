@@ -1,4 +1,4 @@
-"""The audit: what is stated is checked on the implementation's own reports, attacked, and told in words."""
+"""The audit of a plan or channel: checks of its implementation on its own reports, attacks, and both in words."""
 
 from sfumato.privacy.audit.audit import AuditSettings, audit
 from sfumato.privacy.audit.probe import SAMPLES

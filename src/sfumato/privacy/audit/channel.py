@@ -32,7 +32,7 @@ from sfumato.privacy.audit.check import (
     upper_bound,
 )
 from sfumato.privacy.audit.fresh import check_fresh
-from sfumato.privacy.audit.law import Tally, check_law
+from sfumato.privacy.audit.law import ReportTally, check_law
 from sfumato.privacy.audit.probe import (
     FEWEST,
     SAMPLES,
@@ -46,59 +46,80 @@ from sfumato.privacy.audit.scan import Implementation, check_batches, check_key,
 from sfumato.prose import percent, shown
 
 CHECKS = 7
+"""The checks that share the false alarm: law, amplification, raw answers, fresh noise, small calls, key and
+independence (low digits have none)."""
 GROUPS = 96
+"""The most groups of reports out of which the event that bounds γ is built. By judgement: more groups leave too few
+reports in each to order them by their ratio, fewer blur the event."""
 MOST_VALUES = 16
+"""The most true values that are compared in pairs for a bound on γ, the two ends among them. By judgement: the level is
+divided by 16·15 pairs; the ends, which differ most, are always there."""
 SAME = 1e-6
+"""The share of a step within which two fractions of a step count as equal: floats of values up to 10^9 steps differ by
+less, and a guess hits so small a share twice in a million."""
 LAW_BLOCK = 1 << 20
+"""Reports drawn in one call for the law: values, codes and reports then take tens of megabytes at once."""
 WANTED_LEAK = 1e-4
+"""The share of answers sent as they are that a run should find: docs/how-to/audit-a-plan.md states it. A smaller share
+takes reports in proportion to its inverse square."""
 MOST_EXTRA = 16
-BETWEEN_STEPS = 4000, 1_000_000
+"""How many times the samples may be drawn again to find WANTED_LEAK. By judgement: they are only compared, which is
+fast; of a coin, which would need twenty times as many, the audit says what it could have seen."""
+FEWEST_BETWEEN_STEPS = 4000
+"""True values between steps that are drawn at least; one report off the steps is enough to fail."""
+MOST_BETWEEN_STEPS = 1_000_000
+"""True values between steps that are drawn at most, which takes less than a second."""
 
 
 def check_channel(
     channel: Channel, implementation: Randomize | Mapping[Any, Any] | None = None, *, attribute: str = "",
     samples: int = SAMPLES, seconds: float = SECONDS, false_alarm: float = 1e-6,
 ) -> list[Check]:
-    """Every check; a sound implementation fails any of them with chance ``false_alarm``.
+    """Check one channel's implementation in every way; a sound one fails any check with chance ``false_alarm`` at most.
 
     ``implementation``: a function from values to reports, or a mapping from true value to reports of any other program;
-    None is the channel's own ``randomize`` with secure noise. ``seconds``: a slow program is asked less often.
+    None is the channel's own ``randomize`` with secure noise. ``attribute``: the name in the checks' sentences;
+    ``samples``: how many reports are drawn; ``seconds``: the time after which fewer are drawn.
     """
     name, alpha, effort = attribute or channel.kind, false_alarm / CHECKS, Effort(samples, seconds)
     randomize = channel.randomize if implementation is None else implementation
     if isinstance(randomize, Mapping):
-        return _check_given(channel, randomize, name, alpha)
+        return _check_given_reports(channel, randomize, name, alpha)
     if isinstance(channel, SelectASize):
         return check_baskets(channel, randomize, effort, name, false_alarm)
     probe = ChannelProbe(channel, samples, name)
     tally = draw_tally(probe, randomize, effort)
     law = check_law(tally, name, alpha)
-    found = [law, check_amplification(tally, name, alpha), check_leak(tally, randomize, name, alpha, effort)]
-    asked = asked_of(probe, randomize)
-    found.append(check_low_digits(channel, randomize, name, tally.total))
-    found.append(check_fresh_noise(probe, randomize, name, alpha, effort))
-    found.append(check_small_calls(asked, "small calls", name, alpha, effort))
-    found += check_key(asked, "key", name, alpha, effort)
-    if law.passed:  # of a broken law places are not uniform, and their dependence says nothing
-        found.append(check_batches(asked, "independence", name, alpha, effort))
-    return found
+    checks = [law, check_amplification(tally, name, alpha), check_leak(tally, randomize, name, alpha, effort)]
+    calls = implementation_of(probe, randomize)
+    checks.append(check_low_digits(channel, randomize, name, tally.total))
+    checks.append(check_fresh_noise(probe, randomize, name, alpha, effort))
+    checks.append(check_small_calls(calls, "small calls", name, alpha, effort))
+    checks += check_key(calls, "key", name, alpha, effort)
+    if law.passed:  # under a broken law quantiles are not uniform, and their dependence says nothing
+        checks.append(check_batches(calls, "independence", name, alpha, effort))
+    return checks
 
 
-def asked_of(probe: ChannelProbe, randomize: Randomize) -> Implementation:
-    """A function of values as an implementation; what takes no single values is asked for batches of one."""
+def implementation_of(probe: ChannelProbe, randomize: Randomize) -> Implementation:
+    """Wrap a function from values to reports as an implementation that takes tables, records and keys.
+
+    A function that takes no single value is called with an array of one.
+    """
     (name,) = probe.columns
 
-    def many(table: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
+    def randomize_table(table: Mapping[str, Any], **keys: Any) -> dict[str, Any]:
         return {name: randomize(table[name], **keys)}
 
-    def one(record: Mapping[str, Any], **key: Any) -> dict[str, Any]:
-        return {name: _single(randomize, record[name], **key)}
+    def randomize_record(record: Mapping[str, Any], **key: Any) -> dict[str, Any]:
+        return {name: _randomize_value(randomize, record[name], **key)}
 
-    keyed = keyed_by(randomize, many, one, "key", "question")
-    return Implementation(probe, many, one, keyed, repeats=probe.channel.repeats)
+    keyed = keyed_by(randomize, randomize_table, randomize_record, "key", "question")
+    return Implementation(probe, randomize_table, randomize_record, keyed, repeats=probe.channel.repeats)
 
 
-def _single(randomize: Randomize, value: Any, **key: Any) -> Any:
+def _randomize_value(randomize: Randomize, value: Any, **key: Any) -> Any:
+    """Return the report of a single value, by an array of one where the function takes no single value."""
     if key:
         return randomize(value, **key)
     try:
@@ -110,11 +131,11 @@ def _single(randomize: Randomize, value: Any, **key: Any) -> Any:
 # --- reports ------------------------------------------------------------------------------------------------------
 
 
-def draw_tally(probe: ChannelProbe, randomize: Randomize, effort: Effort) -> Tally:
-    """Reports of random true values in large mixed batches."""
+def draw_tally(probe: ChannelProbe, randomize: Randomize, effort: Effort) -> ReportTally:
+    """Draw reports of random true values in large mixed batches, and count them."""
     rng, shape = np.random.default_rng(), probe.law.shape
     halves, strange, unknown = np.zeros((2, probe.law.size), dtype=np.int64), list[Any](), 0
-    for size in effort.sizes(effort.samples, 0.3, LAW_BLOCK):
+    for size in effort.block_sizes(effort.samples, 0.3, LAW_BLOCK):
         true = rng.integers(0, probe.tested.size, size)
         reports = randomize(probe.answers[true])
         codes = exact_codes(probe.channel, reports)
@@ -122,47 +143,49 @@ def draw_tally(probe: ChannelProbe, randomize: Randomize, effort: Effort) -> Tal
             odd = strange_reports(probe.channel, reports)
             strange, unknown = [*strange, *odd][:3], unknown + len(odd)
         for half in (0, 1):
-            halves[half] += _joint(codes[half::2], true[half::2], shape)
-    return Tally(probe, (halves[0].reshape(shape), halves[1].reshape(shape)), tuple(strange), unknown)
+            halves[half] += _count_pairs(codes[half::2], true[half::2], shape)
+    return ReportTally(probe, (halves[0].reshape(shape), halves[1].reshape(shape)), tuple(strange), unknown)
 
 
-def _joint(codes: Codes, true: Codes, shape: tuple[int, ...]) -> Codes:
-    known = codes >= 0
-    if not known.all():
-        codes, true = codes[known], true[known]
+def _count_pairs(codes: Codes, true: Codes, shape: tuple[int, ...]) -> Codes:
+    """Count each (report code, true code) in a flattened table of this shape; codes below 0 are left out."""
+    valid = codes >= 0
+    if not valid.all():
+        codes, true = codes[valid], true[valid]
     return np.bincount(codes * shape[1] + true, minlength=shape[0] * shape[1])
 
 
-def given_tally(channel: Channel, given: Mapping[Any, Any]) -> Tally:
-    """Reports that another program gave for known true values."""
+def tally_given_reports(channel: Channel, given: Mapping[Any, Any]) -> ReportTally:
+    """Count the reports that another program gave, in a mapping from true value to reports."""
     if not given:
         raise ValueError("the mapping of reports is empty; map each tested true value to its reports")
     values = np.array(list(given), dtype=object if isinstance(channel.inputs, Categories) else None)
-    tested, place = np.unique(channel.encode(values), return_inverse=True)
+    tested, columns = np.unique(channel.encode(values), return_inverse=True)
     probe = ChannelProbe(channel, 0, tested=tested)
     halves, strange = np.zeros((2, probe.law.size), dtype=np.int64), list[Any]()
-    for column, reports in zip(place.tolist(), given.values(), strict=True):
+    for column, reports in zip(columns.tolist(), given.values(), strict=True):
         codes = exact_codes(channel, reports)
         strange += strange_reports(channel, reports)
         for half in (0, 1):
-            halves[half] += _joint(codes[half::2], np.full(codes[half::2].size, column), probe.law.shape)
+            halves[half] += _count_pairs(codes[half::2], np.full(codes[half::2].size, column), probe.law.shape)
     shape = probe.law.shape
-    return Tally(probe, (halves[0].reshape(shape), halves[1].reshape(shape)), tuple(strange[:3]), len(strange))
+    return ReportTally(probe, (halves[0].reshape(shape), halves[1].reshape(shape)), tuple(strange[:3]), len(strange))
 
 
-def _check_given(channel: Channel, given: Mapping[Any, Any], name: str, alpha: float) -> list[Check]:
+def _check_given_reports(channel: Channel, given: Mapping[Any, Any], name: str, alpha: float) -> list[Check]:
+    """Check the law and γ of reports that were given for true values; how they were drawn is not seen."""
     if isinstance(channel, SelectASize):
         raise ValueError("reports of baskets cannot be audited; give implementation= as a function of baskets")
-    tally = given_tally(channel, given)
-    found = [check_law(tally, name, alpha)]
+    tally = tally_given_reports(channel, given)
+    checks = [check_law(tally, name, alpha)]
     if (np.array([half.sum(axis=0) for half in tally.halves]) > 0).all():
-        found.append(check_amplification(tally, name, alpha))
+        checks.append(check_amplification(tally, name, alpha))
     text = "reports were given; how they were drawn is not seen."
-    return [*found, Check("fresh noise", name, SKIPPED, text)]
+    return [*checks, Check("fresh noise", name, SKIPPED, text)]
 
 
 def check_fresh_noise(probe: ChannelProbe, randomize: Randomize, name: str, alpha: float, effort: Effort) -> Check:
-    """Reports of the two tested values whose reports differ most.
+    """Check that noise is never used twice, on the two tested values whose reports are least often equal.
 
     Where the law itself is broken, its own agreement is no sign of reuse: the observed Σ_y of shares squared counts.
     """
@@ -176,8 +199,8 @@ def check_fresh_noise(probe: ChannelProbe, randomize: Randomize, name: str, alph
         codes = exact_codes(probe.channel, reports)
         return codes if codes.min() >= 0 else probe.channel.encode_reports(reports)
 
-    seen = read(randomize(values(1 << 14)))
-    shares = [np.unique(seen[place::2], return_counts=True)[1] / (seen.size // 2) for place in (0, 1)]
+    codes = read(randomize(values(1 << 14)))
+    shares = [np.unique(codes[start::2], return_counts=True)[1] / (codes.size // 2) for start in (0, 1)]
     observed = max(float((share**2).sum()) for share in shares)
     return check_fresh(randomize, values, read, max(float(agreement[pair].max()), observed), name, alpha, effort)
 
@@ -185,8 +208,8 @@ def check_fresh_noise(probe: ChannelProbe, randomize: Randomize, name: str, alph
 # --- answers sent as they are -------------------------------------------------------------------------------------
 
 
-def check_leak(tally: Tally, randomize: Randomize, attribute: str, alpha: float, effort: Effort) -> Check:
-    """Is the answer itself, or a neighbour's, sent more often than the law states?
+def check_leak(tally: ReportTally, randomize: Randomize, attribute: str, alpha: float, effort: Effort) -> Check:
+    """Check that a report is the person's own answer, or a neighbour's, no more often than the law states.
 
     A share ε of answers that are sent as they are adds ε·(1 − p) to p = P[y = x], which n reports show when
     n·ε² ≥ z²·p/(1 − p): more reports are drawn, and only compared, where that finds ε = 1e-4.
@@ -198,25 +221,30 @@ def check_leak(tally: Tally, randomize: Randomize, attribute: str, alpha: float,
     columns = np.arange(probe.tested.size)
     same = probe.law[probe.own, columns]
     hits, people = int(tally.counts[probe.own, columns].sum()), tally.counts.sum(axis=0)
-    more = _more(tally, randomize, level, effort)
-    beside = _neighbours(probe, randomize, min(max(tally.total // 4, FEWEST), LAW_BLOCK))
+    more = _compare_more_reports(tally, randomize, level, effort)
+    beside = _compare_neighbours(probe, randomize, min(max(tally.total // 4, FEWEST), LAW_BLOCK))
     n = int(people.sum()) + more[1]
     mean = float(same @ people + more[2]) / max(n, 1)
     rows = [("their own answer", hits + more[0], n, mean), *beside]
     values = np.array([float(p_at_least(k, m, p)) if k > m * p + 1 else 1.0 for _, k, m, p in rows])
-    told = [
+    failures = [
         f"{k:,} of {m:,} reports are {whose} where {m * p:,.0f} are stated: about "
         f"{percent((k / m - p) / max(1 - p, 1e-12), 4)} are sent without noise."
         for whose, k, m, p in rows
     ]
     excess = smallest_excess(n, mean, level)
     numbers = {"smallest_leak": None if excess is None or mean >= 1 else excess / (1 - mean), "reports": n}
-    held = f"{n:,} reports are no more often the answer itself, or a neighbour's, than stated."
-    return exact_tests("raw answers", attribute, values, told, alpha, held, numbers)
+    success = f"{n:,} reports are no more often the answer itself, or a neighbour's, than stated."
+    return exact_tests("raw answers", attribute, values, failures, alpha, success, numbers)
 
 
-def _more(tally: Tally, randomize: Randomize, level: float, effort: Effort) -> tuple[int, int, float]:
-    """Hits, reports and stated hits of further reports that are only compared with their answers."""
+def _compare_more_reports(
+    tally: ReportTally, randomize: Randomize, level: float, effort: Effort
+) -> tuple[int, int, float]:
+    """Draw more reports and compare them with their answers; return (hits, reports, stated hits).
+
+    None are drawn where WANTED_LEAK needs no more than there are, or more than MOST_EXTRA times the samples.
+    """
     probe, rng = tally.probe, np.random.default_rng()
     columns = np.arange(probe.tested.size)
     same = probe.law[probe.own, columns]
@@ -228,28 +256,28 @@ def _more(tally: Tally, randomize: Randomize, level: float, effort: Effort) -> t
     values, raw, stated = probe.answers[true], probe.channel.outputs.decode(probe.own[true]), same[true]
     hits = drawn = 0
     expected = 0.0
-    for size in effort.sizes(int(needed) - tally.total, 0.4, LAW_BLOCK):
+    for size in effort.block_sizes(int(needed) - tally.total, 0.4, LAW_BLOCK):
         hits += int((np.asarray(randomize(values[:size])) == raw[:size]).sum())
         drawn, expected = drawn + size, expected + float(stated[:size].sum())
     return hits, drawn, expected
 
 
-def _neighbours(probe: ChannelProbe, randomize: Randomize, people: int) -> list[tuple[str, int, int, float]]:
-    """How often a report is the answer of the person before or after, and how often that is stated."""
+def _compare_neighbours(probe: ChannelProbe, randomize: Randomize, people: int) -> list[tuple[str, int, int, float]]:
+    """Count reports that are the answer of the person before or after: (whose, hits, reports, stated chance)."""
     true = np.random.default_rng().integers(0, probe.tested.size, people)
     codes = exact_codes(probe.channel, randomize(probe.answers[true]))
-    found = []
+    rows = []
     for lag, whose in ((1, "the previous person's answer"), (-1, "the next person's answer")):
         other = probe.own[np.roll(true, lag)]
-        found.append((whose, int((codes == other).sum()), true.size, float(probe.law[other, true].mean())))
-    return found
+        rows.append((whose, int((codes == other).sum()), true.size, float(probe.law[other, true].mean())))
+    return rows
 
 
 # --- γ ------------------------------------------------------------------------------------------------------------
 
 
-def check_amplification(tally: Tally, attribute: str, alpha: float) -> Check:
-    """A lower confidence bound on γ, and the pair of true codes that shows it.
+def check_amplification(tally: ReportTally, attribute: str, alpha: float) -> Check:
+    """Check that a lower confidence bound on γ, over pairs of true codes, is not above the stated γ.
 
     For true values x1, x2 and any set E of reports, γ ≥ P[E|x1]/P[E|x2]. One half of the reports chooses E for each
     pair (reports in falling order of their observed ratio, cut where the ratio of bounds is largest); the other half
@@ -261,7 +289,7 @@ def check_amplification(tally: Tally, attribute: str, alpha: float) -> Check:
     """
     probe = tally.probe
     chosen = np.unique(np.linspace(0, probe.tested.size - 1, MOST_VALUES).round().astype(int))
-    train, test = _grouped([half[:, chosen] for half in tally.halves])
+    train, test = _group_reports([half[:, chosen] for half in tally.halves])
     first, second = np.array(list(permutations(range(chosen.size), 2)) or [(0, 0)]).T
     hits = np.array([_best_event(train[a], train[b]) for a, b in zip(first, second, strict=True)])
     level, size = alpha / (2 * first.size), test.sum(axis=1)
@@ -272,8 +300,8 @@ def check_amplification(tally: Tally, attribute: str, alpha: float) -> Check:
     return amplification(max(float(ratio[best]), 1.0), probe.channel.gamma, f"true values {values}", attribute, alpha)
 
 
-def _grouped(halves: list[Codes]) -> list[Floats]:
-    """Counts of each true value (rows) in groups of reports, for both halves."""
+def _group_reports(halves: list[Codes]) -> list[Floats]:
+    """Sum the counts of both halves into GROUPS groups of reports at most: a row a true value, a column a group."""
     size, whole = len(halves[0]), (halves[0] + halves[1]).sum(axis=1).astype(float)
     group = np.minimum((np.cumsum(whole) - whole / 2) / whole.sum() * GROUPS, GROUPS - 1).astype(int)
     first = np.arange(size) if size <= GROUPS else np.flatnonzero(np.diff(group, prepend=-1))
@@ -281,7 +309,11 @@ def _grouped(halves: list[Codes]) -> list[Floats]:
 
 
 def _best_event(likely: Floats, rare: Floats) -> Floats:
-    """1 for the groups of the event: the prefix, by observed ratio, whose ratio of rough bounds is largest."""
+    """Return the event for which two true values differ most in their reports, as 1 for its groups and 0 for others.
+
+    Groups are ordered by the ratio of their counts ``likely`` and ``rare``; the event is the prefix whose ratio of
+    rough bounds (5 standard deviations) is largest.
+    """
     order = np.argsort(-(likely + 0.5) / (rare + 0.5), kind="stable")
     high, low = np.cumsum(likely[order]), np.cumsum(rare[order])
     bounds = np.maximum(high - 5 * np.sqrt(high), 0) / likely.sum() / ((low + 5 * np.sqrt(low) + 12) / rare.sum())
@@ -294,15 +326,15 @@ def _best_event(likely: Floats, rare: Floats) -> Floats:
 
 
 def check_low_digits(channel: Channel, randomize: Randomize, attribute: str, reports_drawn: int) -> Check:
-    """True values between the channel's steps must give reports on its steps: noise added to a float leaves digits of
-    the true value behind (Mironov's attack), and the adversary simply reads them off.
+    """Check that true values between the channel's steps give reports on its steps.
 
-    Deterministic: one report off the steps is a failure, and a sound channel never sends one.
+    Noise added to a float leaves digits of the true value behind (Mironov's attack), and the adversary reads them off.
+    One report off the steps is a failure, without a false alarm: a sound channel never sends one.
     """
     domain = channel.domain
     if not isinstance(domain, Interval) or domain.integer:
         return Check("low digits", attribute, SKIPPED, "true values are whole or named; the law's check covers them.")
-    people = min(max(reports_drawn // 5, BETWEEN_STEPS[0]), BETWEEN_STEPS[1])
+    people = min(max(reports_drawn // 5, FEWEST_BETWEEN_STEPS), MOST_BETWEEN_STEPS)
     values = float(domain.low) + domain.width * np.random.default_rng().uniform(1e-9, 1 - 1e-9, people)
     reports = np.asarray(randomize(values))
     strange = strange_reports(channel, reports)
@@ -319,10 +351,10 @@ def check_low_digits(channel: Channel, randomize: Randomize, attribute: str, rep
 
 
 def share_read_off(true: ArrayLike, reports: ArrayLike, origin: float, step: float) -> float:
-    """The share of people whose fraction of a step is the report's own: digits that arrived unblurred.
+    """Return the share of people whose true value and report have the same fraction of a step, which is not 0.
 
-    Without leakage all reports lie on the grid, and the share is that of true values that do.
+    Such digits arrived unblurred. Without leakage all reports lie on the grid, and the share is 0.
     """
-    places = ((as_numbers(values) - origin) / step for values in (true, reports))
-    known, seen = (place - np.rint(place) for place in places)  # where in its step a number lies, from −½ to ½
-    return float(((np.abs(known - seen) < SAME) & (np.abs(known) > SAME)).mean())
+    steps = ((as_numbers(values) - origin) / step for values in (true, reports))
+    true_fraction, report_fraction = (number - np.rint(number) for number in steps)  # from −½ to ½
+    return float(((np.abs(true_fraction - report_fraction) < SAME) & (np.abs(true_fraction) > SAME)).mean())

@@ -1,4 +1,4 @@
-"""What a check of an implementation says, and the exact tests by which it decides.
+"""A check of an implementation: its outcome in words and numbers, and the exact tests by which it decides.
 
 Counts are judged without any approximation by a normal law. For k successes in n trials with chance p,
 
@@ -24,21 +24,24 @@ SKIPPED, PASSED, FAILED = "skipped", "passed", "failed"
 Randomize = Callable[..., Any]
 Numbers = Any  # one number, or an array of them
 SEEN = 0.99
+"""The chance with which a run must find a fault for the fault to count as one that it could have seen. By judgement
+(docs/mathematics.md, What a run could have seen); .999 would make the stated faults larger by a tenth."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One claim about an implementation, tried on its own reports; ``text`` says what was found."""
+    """The result of testing one claim about an implementation on its own reports."""
 
-    name: str
+    name: str  # of the check, such as "law" or "fresh noise"
     attribute: str
-    outcome: str
-    text: str
-    false_alarm: float = 0.0
-    numbers: dict[str, Any] = field(default_factory=dict)
+    outcome: str  # PASSED, FAILED or SKIPPED
+    text: str  # the result as a sentence
+    false_alarm: float = 0.0  # the most by which a sound implementation fails by chance
+    numbers: dict[str, Any] = field(default_factory=dict)  # the figures behind the sentence, by name
 
     @property
     def passed(self) -> bool:
+        """Whether the check did not fail; one that was skipped counts as passed."""
         return self.outcome != FAILED
 
     def __str__(self) -> str:
@@ -46,18 +49,23 @@ class Check:
         return f"[{mark}] {self.attribute}, {self.name}: {self.text}"
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the check as plain data, its numbers beside its other fields."""
         return {**{name: value for name, value in vars(self).items() if name != "numbers"}, **self.numbers}
 
 
 def outcome(passed: bool) -> str:
+    """Return PASSED or FAILED."""
     return PASSED if passed else FAILED
 
 
 def takes(randomize: Randomize, *names: str) -> bool:
-    """Whether a function takes arguments of these names, such as a device's key; a program says so itself."""
-    said = getattr(randomize, "takes_key", None)
-    if said is not None:
-        return bool(said)
+    """Return whether a function takes arguments of these names, such as a device's key.
+
+    A program states it by its attribute ``takes_key``; False where the signature cannot be read.
+    """
+    takes_key = getattr(randomize, "takes_key", None)
+    if takes_key is not None:
+        return bool(takes_key)
     try:
         return set(names) <= set(inspect.signature(randomize).parameters)
     except (TypeError, ValueError):
@@ -65,19 +73,26 @@ def takes(randomize: Randomize, *names: str) -> bool:
 
 
 def exact_tests(
-    name: str, attribute: str, values: Floats, told: str | Sequence[str], alpha: float, held: str,
-    more: Mapping[str, Any] | None = None,
+    name: str, attribute: str, p_values: Floats, failure: str | Sequence[str], alpha: float, success: str,
+    more_numbers: Mapping[str, Any] | None = None,
 ) -> Check:
-    """What p-values say together, each at α over their number; ``told``: the sentence of the smallest, or all."""
-    place, level = int(np.argmin(values)), alpha / values.size
-    sound = bool(values[place] >= level)
-    numbers = {"tests": values.size, "smallest_p": float(values[place]), "level": level, **(more or {})}
-    text = told if isinstance(told, str) else told[place]
-    return Check(name, attribute, outcome(sound), held if sound else text, alpha, numbers)
+    """Return the check that fails when any of several p-values is below α over their number (Bonferroni).
+
+    ``failure``: the sentence for the smallest p-value, or a sentence for each of them; ``success``: the sentence of a
+    check that passes; ``more_numbers``: figures beside the tests' own.
+    """
+    lowest, level = int(np.argmin(p_values)), alpha / p_values.size
+    sound = bool(p_values[lowest] >= level)
+    numbers = {"tests": p_values.size, "smallest_p": float(p_values[lowest]), "level": level, **(more_numbers or {})}
+    text = failure if isinstance(failure, str) else failure[lowest]
+    return Check(name, attribute, outcome(sound), success if sound else text, alpha, numbers)
 
 
 def amplification(bound: float, stated: float, shown_by: str, attribute: str, alpha: float) -> Check:
-    """What a lower bound on γ says of the γ that is stated."""
+    """Return the check that fails when a lower bound on γ, of confidence 1 − α, is above the stated γ.
+
+    ``shown_by``: what reached the bound, in words, such as two true values; a stated γ of ∞ never fails.
+    """
     bounded = bool(np.isfinite(stated))
     claim = f"stated is γ = {in_words(stated, up=True)}" if bounded else "stated is no bound at all"
     text = f"the reports prove γ ≥ {in_words(bound)} ({shown_by}, confidence 1 − {alpha:.1g}); {claim}."
@@ -89,29 +104,29 @@ def amplification(bound: float, stated: float, shown_by: str, attribute: str, al
 
 
 def lower_bound(k: Numbers, n: Numbers, alpha: float) -> Floats:
-    """The chance is at least this, except with probability ``alpha`` (Clopper and Pearson)."""
+    """Return the lower bound of level α on the chance behind k hits in n trials (Clopper and Pearson)."""
     return np.where(k > 0, betaincinv(k, n - k + 1, alpha), 0.0)
 
 
 def upper_bound(k: Numbers, n: Numbers, alpha: float) -> Floats:
-    """The chance is at most this, except with probability ``alpha`` (Clopper and Pearson)."""
+    """Return the upper bound of level α on the chance behind k hits in n trials (Clopper and Pearson)."""
     return np.where(k < n, betainccinv(k + 1, n - k, alpha), 1.0)
 
 
 def p_at_least(k: Numbers, n: Numbers, chance: Numbers) -> Floats:
-    """P[K ≥ k]."""
+    """Return P[K ≥ k] for the hits K in n trials of this chance."""
     return np.where(k > 0, betainc(k, n - k + 1, chance), 1.0)
 
 
 def p_value(k: Numbers, n: Numbers, chance: Numbers) -> Floats:
-    """Two-sided: at most α has probability at most α when the chance is right."""
+    """Return the two-sided p-value of k hits in n trials of a stated chance: min(1, 2·min(P[K ≥ k], P[K ≤ k]))."""
     p = np.clip(chance, 0.0, 1.0)  # a sum of chances may pass 1 by a bit
     at_most = np.where(k < n, betaincc(k + 1, n - k, p), 1.0)
     return np.asarray(np.minimum(2 * np.minimum(p_at_least(k, n, p), at_most), 1.0))
 
 
 def smallest_excess(n: int, chance: float, level: float) -> float | None:
-    """The smallest excess over ``chance`` that a one-sided test at this level sees in n trials, 99 times in 100.
+    """Return the smallest excess over ``chance`` that a one-sided test at this level sees in n trials, 99 times in 100.
 
     The test rejects from k = min{k: P[K ≥ k] ≤ level} on; wanted is p with P[K ≥ k | p] = .99. None: nothing is seen.
     """

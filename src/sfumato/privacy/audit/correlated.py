@@ -1,6 +1,6 @@
-"""The audit of correlated noise, whose table nobody can write down: its law, and the attacks that it withstands.
+"""The audit of correlated noise, whose table is too large to write down: its law, and the attacks that it withstands.
 
-Given the columns before it, each column's noise has a known law on the grid; its place in that law, spread evenly
+Given the columns before it, each column's noise K has a known law on the grid; its quantile in that law, spread evenly
 inside the step that it fell into, is uniform on 0..1 and independent of all others:
 
     u_j = P[K_j < k_j] + V·P[K_j = k_j],   V uniform.
@@ -28,27 +28,36 @@ from sfumato.prose import shown
 from sfumato.tables import is_table, read_columns
 
 CHECKS = 5
-MOST_ROWS, ROWS_A_CALL = 2_000_000, 1 << 16
+"""The checks that share the false alarm: law, raw answers, fresh noise, small calls, key (low digits have none)."""
+MOST_ROWS = 2_000_000
+"""Rows drawn for the law at most. By judgement: their quantiles and true codes take about 100 MB."""
+ROWS_A_CALL = 1 << 16
+"""Rows in one call at most. By judgement: more only need memory."""
 
 
 @dataclass(frozen=True)
 class RowAudit:
-    """What was found about numbers that are blurred together, and on whom."""
+    """The audit of numbers that are blurred together: checks, attacks, widths, and the people they were tried on."""
 
     checks: list[Check]
     findings: list[Finding]
     widths: tuple[Width, ...]
-    source: str
+    source: str  # where the people come from, in words
 
 
 def audit_row(
     channel: CorrelatedNoise, reports: Any, truth: Any, implementation: Any, people: int, effort: Effort,
     false_alarm: float,
 ) -> RowAudit:
-    """People are the true ones, or gaussian with the covariance that reports show, or with the one that is stated."""
+    """Audit correlated noise: check its implementation, attack it, and compute what all columns together reveal.
+
+    ``reports`` or ``truth``: a table, or an array with a column for each attribute. The people attacked, ``people`` at
+    most, are rows of ``truth``, or gaussian with the covariance that ``reports`` show, or with the stated one.
+    ``implementation``: rows to rows of reports; None is the channel's own ``randomize``.
+    """
     rng = np.random.default_rng(0)
-    rows, covariance, source = _people(channel, reports, truth, people, rng)
-    true, noise = _whole(channel, rows), channel.noise_covariance
+    rows, covariance, source = _believed_rows(channel, reports, truth, people, rng)
+    true, noise = _round_integers(channel, rows), channel.noise_covariance
     stated = {name: channel.marginal(name).guarantee().interval(CONFIDENCE) for name in channel.domains}
     return RowAudit(
         check_correlated(channel, implementation or channel.randomize, effort, false_alarm, ", ".join(channel.domains)),
@@ -58,15 +67,15 @@ def audit_row(
     )
 
 
-def _people(
+def _believed_rows(
     channel: CorrelatedNoise, reports: Any, truth: Any, people: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, str]:
-    """True rows, their covariance, and where they come from."""
-    given = truth if truth is not None else reports
-    rows = None if given is None else _rows(channel, given)
+    """Return (true rows, their covariance, where they come from in words) of the people to attack."""
+    table = truth if truth is not None else reports
+    rows = None if table is None else _complete_rows(channel, table)
     if truth is not None and rows is not None:
         return rows[:people], np.cov(rows, rowvar=False), f"{min(people, len(rows)):,} people of the true data"
-    ends = _ends(channel)
+    ends = _domain_ends(channel)
     center, covariance, source = ends.mean(axis=1), channel.covariance, "people with the stated covariance"
     if rows is not None:
         center, covariance = rows.mean(axis=0), true_covariance(rows, channel.noise_covariance)
@@ -75,19 +84,20 @@ def _people(
     return drawn, covariance, f"{people:,} simulated {source}"
 
 
-def _rows(channel: CorrelatedNoise, table: Any) -> Floats:
-    """The complete rows of a table with the attributes' names, or of an array with a column for each."""
+def _complete_rows(channel: CorrelatedNoise, table: Any) -> Floats:
+    """Read the rows without a gap of a table with the attributes' names, or of an array with a column for each."""
     columns = read_columns(table, list(channel.domains)).values() if is_table(table) else np.asarray(table).T
     rows = np.column_stack([np.asarray(column, dtype=float) for column in columns])
     return np.asarray(rows[~np.isnan(rows).any(axis=1)])
 
 
-def _ends(channel: CorrelatedNoise) -> Floats:
+def _domain_ends(channel: CorrelatedNoise) -> Floats:
+    """Return the lowest and the highest answer of every attribute, a row each."""
     return np.array([[domain.low, domain.high] for domain in channel.domains.values()], dtype=float)
 
 
-def _whole(channel: CorrelatedNoise, rows: Floats) -> Floats:
-    """The same rows, rounded where an attribute is asked in whole numbers."""
+def _round_integers(channel: CorrelatedNoise, rows: Floats) -> Floats:
+    """Round the columns of attributes that are asked in whole numbers."""
     return np.where([domain.integer for domain in channel.domains.values()], np.rint(rows), rows)
 
 
@@ -97,52 +107,62 @@ def _whole(channel: CorrelatedNoise, rows: Floats) -> Floats:
 def check_correlated(
     channel: CorrelatedNoise, randomize: Randomize, effort: Effort, false_alarm: float, attribute: str
 ) -> list[Check]:
-    """The law, rows sent as they are, steps, fresh noise, small calls and the key."""
+    """Check the law, rows sent as they are, steps, fresh noise, small calls and keys of an implementation."""
     alpha, probe = false_alarm / CHECKS, RowProbe(channel)
-    asked = _asked(probe, randomize)
-    found = _check_law(channel, randomize, effort, attribute, alpha)
-    found += [_check_steps(channel, randomize, attribute), _check_fresh(probe, randomize, effort, attribute, alpha)]
-    found.append(check_small_calls(asked, "small calls", attribute, alpha, effort))
-    return [*found, *check_key(asked, "key", attribute, alpha, effort)]
+    implementation = _implementation_of(probe, randomize)
+    checks = _check_law(channel, randomize, effort, attribute, alpha)
+    checks += [_check_steps(channel, randomize, attribute), _check_fresh(probe, randomize, effort, attribute, alpha)]
+    checks.append(check_small_calls(implementation, "small calls", attribute, alpha, effort))
+    return [*checks, *check_key(implementation, "key", attribute, alpha, effort)]
 
 
-def _asked(probe: RowProbe, randomize: Randomize) -> Implementation:
-    def many(table: Any, **key: Any) -> dict[str, Any]:
+def _implementation_of(probe: RowProbe, randomize: Randomize) -> Implementation:
+    """Wrap a function from rows to rows of reports as an implementation that takes tables, records and keys."""
+
+    def randomize_table(table: Any, **key: Any) -> dict[str, Any]:
         rows = np.column_stack([np.atleast_1d(table[name]) for name in probe.columns])
         reports = np.asarray(randomize(rows, **key), dtype=float)
         return dict(zip(probe.columns, reports.T, strict=True))
 
-    def one(record: Any, **key: Any) -> dict[str, Any]:
-        return {name: column[0] for name, column in many(record, **key).items()}
+    def randomize_record(record: Any, **key: Any) -> dict[str, Any]:
+        return {name: column[0] for name, column in randomize_table(record, **key).items()}
 
-    return Implementation(probe, many, one, keyed_by(randomize, many, one, "key", "question"))
+    keyed = keyed_by(randomize, randomize_table, randomize_record, "key", "question")
+    return Implementation(probe, randomize_table, randomize_record, keyed)
 
 
 def _check_law(
     channel: CorrelatedNoise, randomize: Randomize, effort: Effort, name: str, alpha: float
 ) -> list[Check]:
-    """Random rows: the places of all columns; and how often a row is sent as it is, stated P[0 steps]."""
+    """Check the quantiles of all columns of random rows, and that a row is sent as it is no more often than stated.
+
+    Stated for the second is the chance of a noise of 0 steps in every column.
+    """
     probe, rng, parts, same = RowProbe(channel), np.random.default_rng(), list[Any](), 0
-    for size in effort.sizes(min(effort.samples, MOST_ROWS), 0.4, ROWS_A_CALL):
-        true = probe.people(rng, size)
+    for size in effort.block_sizes(min(effort.samples, MOST_ROWS), 0.4, ROWS_A_CALL):
+        true = probe.draw_people(rng, size)
         answers = np.column_stack(list(probe.values(true).values()))
         reports = np.asarray(randomize(answers), dtype=float)
         same += int((reports == answers).all(axis=1).sum())
-        parts.append((true, probe.places(true, dict(zip(probe.columns, reports.T, strict=True)), rng)))
-    true, places = (np.concatenate(part) for part in zip(*parts, strict=True))
-    law = judge(probe, true, places, "law", name, alpha, "rows")
+        parts.append((true, probe.quantiles(true, dict(zip(probe.columns, reports.T, strict=True)), rng)))
+    true, quantiles = (np.concatenate(part) for part in zip(*parts, strict=True))
+    law = judge(probe, true, quantiles, "law", name, alpha, "rows")
     bias = smallest_excess(len(true), 0.5, float(law.numbers.get("level", alpha)) / 2)
     law = replace(law, numbers={**law.numbers, "smallest_bias": bias})
     stated = float(channel.probability(np.zeros((1, len(channel.domains))), np.zeros((1, len(channel.domains))))[0])
     n, excess = len(true), smallest_excess(len(true), stated, alpha)
-    told = f"{same:,} of {n:,} rows are the answers themselves where {n * stated:,.3g} are stated."
-    held, leak = f"{n:,} rows are no more often the answers themselves than stated.", {"smallest_leak": excess}
+    failure = f"{same:,} of {n:,} rows are the answers themselves where {n * stated:,.3g} are stated."
+    success, leak = f"{n:,} rows are no more often the answers themselves than stated.", {"smallest_leak": excess}
     p = np.atleast_1d(p_at_least(same, n, stated))
-    return [law, exact_tests("raw answers", name, p, told, alpha, held, leak)]
+    return [law, exact_tests("raw answers", name, p, failure, alpha, success, leak)]
 
 
 def _check_fresh(probe: RowProbe, randomize: Randomize, effort: Effort, name: str, alpha: float) -> Check:
-    rows = np.column_stack(list(probe.values(probe.people(np.random.default_rng(), 2)).values()))
+    """Check that noise is never used twice, on reports of two rows that are read as whole numbers.
+
+    A report is the bits of a weighted sum of its numbers in steps, so that different rows have different numbers.
+    """
+    rows = np.column_stack(list(probe.values(probe.draw_people(np.random.default_rng(), 2)).values()))
     weights = np.exp(np.arange(len(probe.columns)))
 
     def read(reports: Any) -> Codes:
@@ -155,11 +175,11 @@ def _check_fresh(probe: RowProbe, randomize: Randomize, effort: Effort, name: st
 
 
 def _check_steps(channel: CorrelatedNoise, randomize: Randomize, name: str) -> Check:
-    """True values between the steps must give reports on them."""
-    ends = _ends(channel)
+    """Check that true values between the channel's steps give reports on its steps."""
+    ends = _domain_ends(channel)
     share = (np.arange(1, 2001)[:, None] * np.sqrt(np.arange(len(ends)) + 2.0)) % 1.0
     values = ends[:, 0] + share * (ends[:, 1] - ends[:, 0])
-    reports = np.asarray(randomize(_whole(channel, values)), dtype=float)
+    reports = np.asarray(randomize(_round_integers(channel, values)), dtype=float)
     on_steps = np.column_stack(
         [g.number(np.rint((c - g.origin) / g.step)) == c for g, c in zip(channel.inputs, reports.T, strict=True)]
     )

@@ -1,12 +1,12 @@
-"""People to ask and the place of their reports in the law: what every check of an implementation is made of.
+"""Probes, which draw random people and read their reports as quantiles of the law: checks are made of them.
 
-A probe draws true values that nobody knows in advance and reads reports as places. With F the running sum of the law of
-a true value and V uniform on 0..1,
+The people's true values are random, so that no implementation knows them in advance. With F the running sum of the law
+of a true value x and V uniform on 0..1, the (randomized) quantile of a report y,
 
-    u = F[y − 1 | x] + V·P[y | x]
+    u = F[y − 1 | x] + V·P[y | x],
 
 is uniform on 0..1 and independent of x, of everybody else's x and of every other u, whatever the channel is. Of
-categories the person's own is the first, so that small places are answers that were kept.
+categories the person's own is the first, so that small quantiles are answers that were kept.
 """
 
 from __future__ import annotations
@@ -25,61 +25,85 @@ from sfumato.channels import AdditiveNoise, Channel, CorrelatedNoise
 from sfumato.domain import Categories, Codes, Floats, as_array
 
 SAMPLES = 25_000_000
+"""Reports of each attribute that an audit draws unless told otherwise: a bias of .09 % of a probability then shows 99
+times in 100 (docs/how-to/audit-a-plan.md). Ten times as many find faults a third as large, in ten times the time."""
 SECONDS = 30.0
-FIRST_BLOCK, BLOCK = 1 << 14, 1 << 18
+"""Seconds that an audit may take at default size, as docs/how-to/audit-a-plan.md states; the time is divided among
+attributes, and a program that is too slow for it is asked for fewer reports."""
+FIRST_BLOCK = 1 << 14
+"""Reports in the first block of a measurement, small enough to time even a slow function by. By judgement."""
+BLOCK = 1 << 18
+"""Reports in one block at most, unless a check sets its own. By judgement: more only need memory."""
 FEWEST = 2000
+"""The reports that each tested true value gets at least. By judgement: of fewer, tests of single true values find only
+gross faults, and more true values would be tested instead of fewer ones well."""
 SEVERAL = 9
+"""The true values that are tested at least, the two ends and seven between, even where reports are few or the table is
+large. By judgement."""
 ENTRIES = 1 << 21
+"""The most entries of a table P[report, tested true code], 16 MB of floats; finer channels have fewer tested codes."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How many reports are drawn, and for how long at most: a slow program is asked less often, and that is said."""
+    """How many reports an audit draws, and for how many seconds at most; a slow program is asked for fewer reports."""
 
     samples: int = SAMPLES
     seconds: float = SECONDS
 
-    def shared(self, parts: int) -> Effort:
+    def divide_time(self, parts: int) -> Effort:
+        """Return the effort for one of several parts; more samples than SAMPLES get more time in proportion."""
         return replace(self, seconds=self.seconds * max(self.samples / SAMPLES, 1.0) / max(parts, 1))
 
-    def longer(self, times: int) -> Effort:
+    def multiply_time(self, times: int) -> Effort:
+        """Return the effort with so many times the seconds."""
         return replace(self, seconds=self.seconds * times)
 
-    def sizes(self, total: int, share: float, block: int = BLOCK) -> Iterator[int]:
-        """Sizes of growing blocks, until there are ``total`` or this share of the time is used."""
-        start, done, first, given = perf_counter(), 0, min(block, FIRST_BLOCK), share * self.seconds
+    def block_sizes(self, total: int, share: float, block: int = BLOCK) -> Iterator[int]:
+        """Yield sizes of growing blocks, up to ``block``, until they sum to ``total`` or the time is used up.
+
+        The time runs between the yields: the caller does a block's work there. ``share``: of the effort's seconds.
+        """
+        start, done, first, limit = perf_counter(), 0, min(block, FIRST_BLOCK), share * self.seconds
         size, used = first, 0.0
-        while done < total and used < given:
+        while done < total and used < limit:
             yield min(size, total - done)
             done, used = done + size, perf_counter() - start
-            enough = int(done * (given / used - 1))  # for the time that is left
+            enough = int(done * (limit / used - 1))  # for the time that is left
             size = min(2 * size, block, max(enough, first))
 
 
 class Probe(ABC):
-    """``true`` holds a person's true codes as rows; ``places`` has a column for each number that is independent."""
+    """A way to draw random people for one or more attributes, and to read their reports as quantiles of the law.
+
+    ``columns``: the names of the answers' columns. Everywhere ``true`` has a row of true codes for each person, and
+    quantiles have a column for each independent number of a report.
+    """
 
     columns: tuple[str, ...]
 
     @abstractmethod
-    def people(self, rng: np.random.Generator, count: int) -> Codes:
-        """True codes of ``count`` random people, one row each."""
+    def draw_people(self, rng: np.random.Generator, count: int) -> Codes:
+        """Draw the true codes of ``count`` random people, one row each."""
 
     @abstractmethod
     def corners(self) -> Codes:
-        """Two people: the lowest and the highest true codes, so that attributes with the same domain are alike."""
+        """Return the true codes of two people: the lowest codes and the highest ones."""
 
     @abstractmethod
     def values(self, true: Codes) -> dict[str, NDArray[Any]]:
-        """What is answered, by column."""
+        """Return the answers of people by their true codes, as columns."""
 
     @abstractmethod
-    def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
-        """u of every report, one row a person; NaN where a report cannot come from the channel."""
+    def quantiles(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+        """Return u of every report, one row a person; NaN where a report cannot come from the channel."""
 
 
 class ChannelProbe(Probe):
-    """One channel: all its true codes where their table is small, else random ones and the two ends."""
+    """A probe of one channel: all its true codes where their table is small, else random ones and the two ends.
+
+    ``samples``: how many reports will be drawn, which limits the tested codes; ``tested``: these true codes instead.
+    """
 
     def __init__(self, channel: Channel, samples: int, name: str = "", tested: Codes | None = None) -> None:
         self.channel, self.columns = channel, (name,)
@@ -87,7 +111,7 @@ class ChannelProbe(Probe):
 
     @cached_property
     def law(self) -> Floats:
-        """P[reported, tested]."""
+        """P[report code, tested true code], by columns."""
         return law_columns(self.channel, self.tested)
 
     @cached_property
@@ -97,7 +121,7 @@ class ChannelProbe(Probe):
 
     @cached_property
     def own(self) -> Codes:
-        """The report that is the answer itself, as near as reports come; −1 where reports have names of their own."""
+        """The report code nearest to each tested answer; −1 where reports have names of their own."""
         inputs, outputs = self.channel.inputs, self.channel.outputs
         if isinstance(outputs, Categories) and outputs != inputs:
             return np.full(self.tested.size, -1)
@@ -105,11 +129,11 @@ class ChannelProbe(Probe):
 
     @cached_property
     def turn(self) -> Codes:
-        """The report that comes first in the order of places."""
+        """The report code that comes first in the running sum of each tested code: of categories the answer itself."""
         return np.maximum(self.own, 0) if isinstance(self.channel.outputs, Categories) else np.zeros_like(self.tested)
 
     def turned(self, table: NDArray[Any]) -> NDArray[Any]:
-        """The rows of a table in the order of places, for each column its own."""
+        """Rotate each column of a table (a row a report code) so that it begins with its code of ``turn``."""
         if not self.turn.any():
             return table
         rows = (np.arange(len(table))[:, None] + self.turn) % len(table)
@@ -117,10 +141,10 @@ class ChannelProbe(Probe):
 
     @cached_property
     def running(self) -> Floats:
-        """F in the order of places."""
+        """The running sums F[report code, tested true code], in the order of ``turned``."""
         return np.cumsum(self.turned(self.law), axis=0)
 
-    def people(self, rng: np.random.Generator, count: int) -> Codes:
+    def draw_people(self, rng: np.random.Generator, count: int) -> Codes:
         return rng.integers(0, self.tested.size, (count, 1))
 
     def corners(self) -> Codes:
@@ -129,28 +153,28 @@ class ChannelProbe(Probe):
     def values(self, true: Codes) -> dict[str, NDArray[Any]]:
         return {self.columns[0]: self.answers[true[:, 0]]}
 
-    def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+    def quantiles(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
         x, y = true[:, 0], exact_codes(self.channel, reports[self.columns[0]])
         rank = (y - self.turn[x]) % len(self.law)
-        found = self.running[rank, x] - rng.random(x.size) * self.law[np.maximum(y, 0), x]
-        return np.where(y < 0, np.nan, found)[:, None]
+        u = self.running[rank, x] - rng.random(x.size) * self.law[np.maximum(y, 0), x]
+        return np.where(y < 0, np.nan, u)[:, None]
 
 
 class RowProbe(Probe):
-    """Numbers that are blurred together: given the columns before it, each has a law of its own."""
+    """A probe of numbers that are blurred together: each column has its quantile given the columns before it."""
 
     def __init__(self, channel: CorrelatedNoise) -> None:
         self.channel, self.columns = channel, tuple(channel.domains)
         self.sizes = np.array([grid.size for grid in channel.inputs])
 
-    def people(self, rng: np.random.Generator, count: int) -> Codes:
-        return self._whole(rng.integers(0, self.sizes, (count, self.sizes.size)))
+    def draw_people(self, rng: np.random.Generator, count: int) -> Codes:
+        return self._round_integers(rng.integers(0, self.sizes, (count, self.sizes.size)))
 
     def corners(self) -> Codes:
         return np.array([np.zeros_like(self.sizes), self.sizes - 1])
 
-    def _whole(self, codes: Codes) -> Codes:
-        """Answers in whole numbers where those are asked for."""
+    def _round_integers(self, codes: Codes) -> Codes:
+        """Round the answers of attributes that are asked in whole numbers, and return the codes of all."""
         numbers = [grid.number(column) for grid, column in zip(self.channel.inputs, codes.T, strict=True)]
         whole = [domain.integer for domain in self.channel.domains.values()]
         return self.channel.encode(np.where(whole, np.rint(np.column_stack(numbers)), np.column_stack(numbers)))[0]
@@ -159,14 +183,14 @@ class RowProbe(Probe):
         grids = zip(self.columns, self.channel.inputs, true.T, strict=True)
         return {name: grid.number(column) for name, grid, column in grids}
 
-    def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+    def quantiles(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
         rows = np.column_stack([np.asarray(reports[name], dtype=float) for name in self.columns])
         below, equal = self.channel.conditional_chances(rows, np.column_stack(list(self.values(true).values())))
         return np.where(equal > 0, below + rng.random(below.shape) * equal, np.nan)
 
 
 def random_codes(channel: Channel, samples: int) -> Codes:
-    """True codes to be asked, in order."""
+    """Draw the true codes that a probe tests, in order: all of a small table, else random ones and both ends."""
     size = channel.inputs.size
     most = min(size, max(samples // FEWEST, SEVERAL), max(ENTRIES // channel.outputs.size, SEVERAL))
     inner = np.random.default_rng().permutation(np.arange(1, size - 1))[: max(most - 2, 0)]
@@ -174,7 +198,7 @@ def random_codes(channel: Channel, samples: int) -> Codes:
 
 
 def law_columns(channel: Channel, codes: Codes) -> Floats:
-    """P[reported, true] for some true codes only, exactly as drawn."""
+    """Return P[report, true] for some true codes only, exactly as reports are drawn."""
     if not isinstance(channel, AdditiveNoise):
         return np.asarray(channel.law()[:, codes])
     (shift,) = channel.steps()
@@ -185,19 +209,19 @@ def law_columns(channel: Channel, codes: Codes) -> Floats:
 
 
 def exact_codes(channel: Channel, reports: Any) -> Codes:
-    """Codes of reports; −1 for those that do not lie exactly on the channel's reports."""
+    """Return the codes of reports; −1 for those that do not lie exactly on the channel's reports."""
     array = as_array(reports).ravel()
     if isinstance(channel.outputs, Categories):
         try:
             return channel.encode_reports(array)
         except (ValueError, TypeError):
-            known = {label: code for code, label in enumerate(channel.outputs.labels)}
-            return np.array([known.get(label, -1) for label in array.tolist()], dtype=np.int64)
+            code_of = {label: code for code, label in enumerate(channel.outputs.labels)}
+            return np.array([code_of.get(label, -1) for label in array.tolist()], dtype=np.int64)
     codes = channel.encode_reports(array)
     return np.where(channel.outputs.decode(codes) == array, codes, -1)
 
 
 def strange_reports(channel: Channel, reports: Any) -> list[Any]:
-    """The reports that the channel cannot have sent, as they are."""
-    found: list[Any] = as_array(reports).ravel()[exact_codes(channel, reports) < 0].tolist()
-    return found
+    """Return the reports that the channel cannot have sent, as they are."""
+    strange: list[Any] = as_array(reports).ravel()[exact_codes(channel, reports) < 0].tolist()
+    return strange

@@ -1,11 +1,11 @@
-"""Another program as the implementation: it is started, asked in lines of JSON, and answers in lines of JSON.
+"""Programs in any language as audited implementations: each is started and answers lines of JSON with lines of JSON.
 
     ← {"audit": 1, "survey": {…}}                      → {"audit": 1, "keys": true, "people": true}
     ← {"ask": "age", "true": [47, 31]}                 → {"reports": [52.5, 12]}
     ← {"people": {"age": [47], "smokes": ["no"]}}      → {"reports": {"age": [40], "smokes": ["no"]}}
 
-``docs/how-to/audit-a-plan.md`` has the rest, enough to write such a driver in any language; ``client/static/drive.mjs``
-is the one of our JavaScript client.
+``docs/how-to/audit-a-plan.md`` has the whole protocol, enough to write such a driver in any language;
+``client/static/drive.mjs`` is the driver of our JavaScript client.
 """
 
 from __future__ import annotations
@@ -36,23 +36,38 @@ from sfumato.privacy.subject import Subject
 from sfumato.prose import counted
 
 VERSION = 1
+"""The version of the protocol, which both sides name in their first line (docs/how-to/audit-a-plan.md)."""
 READY = {"javascript": ["node", str(files("sfumato") / "client" / "static" / "drive.mjs")]}
-PATIENCE = 60.0  # seconds for one line
-FEW, MANY = 64, 1 << 17  # answers in a request: at first, at most
-BRISK = 0.2  # seconds; a request that took less is followed by one of twice as many answers
-COPIES, STARTING = (2, 8), 2.0  # more of them as long as all have started within so many seconds
-LONGEST_LINE, QUOTED = 1 << 28, 80  # characters
+PATIENCE = 60.0
+"""Seconds for one line, as docs/how-to/audit-a-plan.md promises to drivers: requests adapt to BRISK, so that only a
+program that hangs takes as long."""
+FEW = 64
+"""Answers in the first request, small enough for a program that takes a tenth of a second for each."""
+MANY = 1 << 17
+"""Answers in a request at most, as docs/how-to/audit-a-plan.md promises: lines of about a megabyte."""
+BRISK = 0.2
+"""Seconds; after a faster request the next one has twice as many answers, after one four times as slow half. By
+judgement: a line's time is then spent on answers, and the audit's end is missed by less than a second."""
+COPIES = (2, 8)
+"""Copies of a program that are started, at least and at most: noise seeded by the time or by a process number repeats
+among few starts. More of them as long as all have started within STARTING."""
+STARTING = 2.0
+"""Seconds within which further copies are started. By judgement: a tenth of an audit's half a minute at most."""
+LONGEST_LINE = 1 << 28
+"""The most bytes of an answer that are read, against a program that never ends its line: a thousand a report."""
+QUOTED = 80
+"""The most characters of a program's words that an error repeats, so that it stays about one line."""
 NUMBERS: frozenset[type] = frozenset({int, float, type(None)})  # no report where there is an answer: the law says never
 LABELS: frozenset[type] = NUMBERS | {str, bool}
 json_of = lru_cache(1 << 16, typed=True)(json.dumps)  # distinct answers are few
 
 
 class ProgramError(ValueError):
-    """A program that cannot be audited, because it does not answer as it should."""
+    """The error of a program that cannot be audited, because it does not answer as the protocol says."""
 
 
 def command_of(program: str | Sequence[str]) -> list[str]:
-    """The words of a command line, which no shell reads; ``javascript`` stands for our own client."""
+    """Split a command line into words, without a shell; "javascript" stands for the driver of our own client."""
     try:
         words = shlex.split(program) if isinstance(program, str) else list(program)
     except ValueError as error:
@@ -62,9 +77,14 @@ def command_of(program: str | Sequence[str]) -> list[str]:
     return READY.get(words[0], words) if len(words) == 1 else words
 
 
-class Program:
-    """A program that runs. It says of itself whether it answers with a device's key (``keys``), whole people at once
-    (``people``; None: it does not), and which attributes it knows (``asks``)."""
+class AuditedProgram:
+    """A running program under audit, closed as a context manager.
+
+    ``program``: a command line, as a text or as words; ``plan``: what it is to answer; ``patience``: seconds for a
+    line; ``document``: the plan's survey as JSON, where it was made before. By its first answer the program states
+    ``keys`` (it answers with a device's key), ``people`` (a function of whole tables; None where it answers none) and
+    ``asks`` (the attributes that it knows).
+    """
 
     def __init__(
         self, program: str | Sequence[str], plan: Plan, *, patience: float = PATIENCE, document: str = ""
@@ -75,9 +95,9 @@ class Program:
         self._size = FEW
         with ExitStack() as closing:
             self._errors = closing.enter_context(tempfile.TemporaryFile())
-            self._process = self._started(closing)
+            self._process = self._start(closing)
             self._talk = closing.enter_context(ThreadPoolExecutor(1))
-            closing.callback(_killed, self._process)
+            closing.callback(_kill, self._process)
             hello = self.ask("the survey", audit=str(VERSION), survey=self._document)
             self.keys, self.asks = hello.get("keys") is True, hello.get("asks", list(plan.attributes))
             if hello.get("audit") != VERSION or not isinstance(self.asks, list):
@@ -85,7 +105,8 @@ class Program:
             self._closing = closing.pop_all()
         self.people = People(self) if hello.get("people") is True else None
 
-    def _started(self, closing: ExitStack) -> subprocess.Popen[bytes]:
+    def _start(self, closing: ExitStack) -> subprocess.Popen[bytes]:
+        """Start the program in a session of its own; ``closing`` will close its pipes and wait for its end."""
         pipe = subprocess.PIPE
         try:
             process = subprocess.Popen(
@@ -96,78 +117,89 @@ class Program:
         closing.callback(process.wait)
         for stream in (process.stdin, process.stdout):
             assert stream is not None
-            closing.callback(_closed, stream)
+            closing.callback(_close_stream, stream)
         return process
 
-    def __enter__(self) -> Program:
+    def __enter__(self) -> AuditedProgram:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
     @cached_property
-    def copies(self) -> list[Program]:
-        """The same program, started again and again."""
-        begun, found = perf_counter(), list[Program]()
-        while len(found) < COPIES[0] or (len(found) < COPIES[1] and perf_counter() - begun < STARTING):
-            found.append(self._closing.enter_context(self._again()))
-        return found
+    def copies(self) -> list[AuditedProgram]:
+        """Further copies of the program, started when they are first needed."""
+        begun, copies = perf_counter(), list[AuditedProgram]()
+        while len(copies) < COPIES[0] or (len(copies) < COPIES[1] and perf_counter() - begun < STARTING):
+            copies.append(self._closing.enter_context(self._start_copy()))
+        return copies
 
-    def _again(self) -> Program:
-        return Program(self.command, self.plan, patience=self.patience, document=self._document)
+    def _start_copy(self) -> AuditedProgram:
+        """Start the program again, with the same survey."""
+        return AuditedProgram(self.command, self.plan, patience=self.patience, document=self._document)
 
-    def parts(self, audited: Subject) -> dict[str, Part]:
-        """What it answers, under the names that the audit has for it."""
-        rows = {name: Part(self, name, None, row) for name, row in audited.rows.items()}
-        found = {key: Part(self, *audited.asked[key], channel) for key, channel in audited.checked.items()}
-        return {key: part for key, part in {**found, **rows}.items() if part.name in self.asks}
+    def attribute_callables(self, audited: Subject) -> dict[str, ProgramAttribute]:
+        """Return a function from values to reports for every attribute that the program knows.
+
+        The keys are the audit's: "age", or "age (cautious)" where people choose a level.
+        """
+        rows = {name: ProgramAttribute(self, name, None, row) for name, row in audited.rows.items()}
+        levels = audited.attribute_levels
+        singles = {key: ProgramAttribute(self, *levels[key], each) for key, each in audited.level_channels.items()}
+        return {key: part for key, part in {**singles, **rows}.items() if part.name in self.asks}
 
     # --- a line there, a line back --------------------------------------------------------------------------------
 
     def ask(self, what: str, **request: str) -> dict[str, Any]:
-        """The answer to a request, whose parts are JSON; ``what`` was asked is said in errors."""
+        """Send a request and return the program's answer, a JSON object.
+
+        ``request``: the fields of the request, each as JSON; ``what``: the request's name in errors. ProgramError where
+        the program ends, takes longer than ``patience``, refuses, or answers with anything else.
+        """
         line = "{" + ", ".join(f'"{name}": {text}' for name, text in request.items()) + "}\n"
         try:
-            said = self._talk.submit(self._exchange, line.encode()).result(self.patience)
+            reply = self._talk.submit(self._exchange, line.encode()).result(self.patience)
         except TimeoutError:
             raise self._error(f"gave no answer to {what} within {self.patience:g} seconds") from None
         except OSError:
-            said = b""
-        if not said:
-            raise self._error(f"ended without an answer to {what}{self._last_words()}")
+            reply = b""
+        if not reply:
+            raise self._error(f"ended without an answer to {what}{self._describe_end()}")
         try:
-            answer = json.loads(said, parse_constant=_no_number)
+            answer = json.loads(reply, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
-            text = said.decode(errors="replace").rstrip("\n")
-            raise self._error(f"answered {what} with {_quoted(text)}, which is not JSON") from None
+            text = reply.decode(errors="replace").rstrip("\n")
+            raise self._error(f"answered {what} with {_quote(text)}, which is not JSON") from None
         if not isinstance(answer, dict):
-            raise self._error(f"answered {what} with {_quoted(answer)}, which is not a JSON object")
+            raise self._error(f"answered {what} with {_quote(answer)}, which is not a JSON object")
         if "error" in answer:
-            raise self._error(f"refused {what}: {_quoted(answer['error'])}")
+            raise self._error(f"refused {what}: {_quote(answer['error'])}")
         return answer
 
     def _exchange(self, line: bytes) -> bytes:
+        """Write a line to the program and read a line back; nothing where it ended."""
         assert self._process.stdin and self._process.stdout
         with suppress(BrokenPipeError):  # it may have answered before it ended
             self._process.stdin.write(line)
             self._process.stdin.flush()
         return self._process.stdout.readline(LONGEST_LINE)
 
-    def _last_words(self) -> str:
-        """How it ended, with the last line on its standard error that tells of an error, or else the very last."""
+    def _describe_end(self) -> str:
+        """Write the exit code and the last line on standard error that has "Error" in it, or else the very last."""
         code = self._process.wait(self.patience)
         self._errors.seek(0)
         lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
-        told = [line for line in lines if "Error" in line and not line[0].isspace()] or lines
-        return f" (exit code {code}{f': {_quoted(told[-1])}' if told else ''})"
+        errors = [line for line in lines if "Error" in line and not line[0].isspace()] or lines
+        return f" (exit code {code}{f': {_quote(errors[-1])}' if errors else ''})"
 
     def _error(self, text: str) -> ProgramError:
+        """Return the error that says something of this program by its name."""
         return ProgramError(f"program {self.name!r} {text}")
 
     # --- reports --------------------------------------------------------------------------------------------------
 
     def blocks(self, count: int) -> Iterator[slice]:
-        """What of a call is asked at once: more as long as the program is brisk."""
+        """Yield slices of a call's values, one a request: larger ones as long as requests take less than BRISK."""
         done = 0
         while done < count:
             size, start = self._size, perf_counter()
@@ -179,120 +211,130 @@ class Program:
                 self._size = max(size // 2, 1)
 
     def reports(self, what: str, names: Sequence[str] | None = None, **request: str) -> Any:
-        """A list of reports; with ``names``, one for each of them."""
+        """Ask for reports and return them as the program gave them: a list, or with ``names`` a mapping from them."""
         answer = self.ask(what, **request).get("reports")
         if names is not None and (not isinstance(answer, dict) or not set(names) <= set(answer)):
             raise self._error(f"answered {what} without reports of {', '.join(names)}")
         return answer
 
-    def read(self, name: str, mechanism: Mechanism, reports: Any, count: int) -> NDArray[Any]:
-        """A column of reports: numbers, labels, or the items of baskets as rows of bits."""
+    def read_column(self, name: str, mechanism: Mechanism, reports: Any, count: int) -> NDArray[Any]:
+        """Read a program's reports of one attribute as an array: numbers, labels, or of baskets rows of booleans."""
         if isinstance(mechanism, SelectASize):
-            return self._items(name, mechanism, self._list(name, reports, count, frozenset({dict})))
+            return self._read_baskets(name, mechanism, self._check_list(name, reports, count, frozenset({dict})))
         if any(isinstance(each.outputs, Categories) for each in mechanism.levels.values()):
-            labels = self._list(name, reports, count, LABELS)
+            labels = self._check_list(name, reports, count, LABELS)
             return np.array(labels, dtype=None if set(map(type, labels)) == {str} else object)
-        return self._numbers(name, reports, count)
+        return self._read_numbers(name, reports, count)
 
-    def _list(self, name: str, reports: Any, count: int, kinds: frozenset[type]) -> list[Any]:
-        """One report an answer, each of a kind that can be one."""
+    def _check_list(self, name: str, reports: Any, count: int, kinds: frozenset[type]) -> list[Any]:
+        """Return a list of reports as it is, if it has one report an answer, each of an allowed type."""
         if not isinstance(reports, list):
-            raise self._error(f"answered {name} with {_quoted(reports)} in place of a list of reports")
+            raise self._error(f"answered {name} with {_quote(reports)} in place of a list of reports")
         if len(reports) != count:
             raise self._error(f"gave {counted(len(reports), 'report')} of {name} for {counted(count, 'answer')}")
         if not kinds.issuperset(map(type, reports)):
             odd = next(each for each in reports if type(each) not in kinds)
-            raise self._error(f"gave {_quoted(odd)} as a report of {name}")
+            raise self._error(f"gave {_quote(odd)} as a report of {name}")
         return reports
 
-    def _numbers(self, name: str, reports: Any, count: int) -> NDArray[Any]:
+    def _read_numbers(self, name: str, reports: Any, count: int) -> NDArray[Any]:
+        """Read reports as floats; NaN where the program gave null."""
         try:
-            return np.array(self._list(name, reports, count, NUMBERS), dtype=float)
+            return np.array(self._check_list(name, reports, count, NUMBERS), dtype=float)
         except OverflowError:
             raise self._error(f"gave a number beyond all numbers as a report of {name}") from None
 
-    def _items(self, name: str, channel: SelectASize, reports: list[Any]) -> NDArray[np.bool_]:
+    def _read_baskets(self, name: str, channel: SelectASize, reports: list[Any]) -> NDArray[np.bool_]:
+        """Read reports of baskets, seeds or bitmaps in hexadecimal digits, as rows of booleans over items."""
         form = "seed" if reports and "seed" in reports[0] else "bitmap"
         try:
             sizes = [report["size"] for report in reports]
             rows = [bytes.fromhex(report[form]) for report in reports]
-            found = BasketReports.of_bytes(channel.items, sizes, rows, compressed=form == "seed")
-            return unpack_bits(channel.expand(found).words, channel.items.size).astype(bool)
+            baskets = BasketReports.of_bytes(channel.items, sizes, rows, compressed=form == "seed")
+            return unpack_bits(channel.expand(baskets).words, channel.items.size).astype(bool)
         except (KeyError, TypeError, ValueError, IndexError):
-            raise self._error(f"gave {_quoted(reports[0])} or the like as a report of {name}") from None
+            raise self._error(f"gave {_quote(reports[0])} or the like as a report of {name}") from None
 
 
 @dataclass(frozen=True)
-class Part:
-    """One attribute of a program, at one level, called as the channel's own ``randomize`` is."""
+class ProgramAttribute:
+    """One attribute of an audited program at one level, as a function from values to reports."""
 
-    program: Program
+    program: AuditedProgram
     name: str
-    level: str | None
+    level: str | None  # None where people choose none
     mechanism: Mechanism
 
     @property
     def takes_key(self) -> bool:
+        """Whether the program answers with a device's key."""
         return self.program.keys
 
     def __call__(self, values: Any, *, keys: Sequence[bytes] = (), questions: Sequence[str] = ()) -> Any:
-        """With keys, one key and one question for every value."""
+        """Return the reports of values, or of a single value; with ``keys``, a key and a question for every value."""
         if not isinstance(values, (list, np.ndarray)):
             return self([values])[0]
         blocks = self.program.blocks(len(values))
-        return np.concatenate([self._asked(values[at], _keyed(keys[at], questions[at])) for at in blocks])
+        return np.concatenate([self._ask_block(values[at], _key_fields(keys[at], questions[at])) for at in blocks])
 
-    def _asked(self, values: Any, keyed: dict[str, str]) -> NDArray[Any]:
+    def _ask_block(self, values: Any, key_fields: dict[str, str]) -> NDArray[Any]:
+        """Ask the program for the reports of one block of values."""
+        program, count = self.program, len(values)
         level = {} if self.level is None else {"level": json_of(self.level)}
-        head = {"ask": json_of(self.name), **level, **keyed}
+        head = {"ask": json_of(self.name), **level, **key_fields}
         if not isinstance(self.mechanism, CorrelatedNoise):
-            reports = self.program.reports(self.name, **head, true=_column(values))
-            return self.program.read(self.name, self.mechanism, reports, len(values))
+            reports = program.reports(self.name, **head, true=_column_json(values))
+            return program.read_column(self.name, self.mechanism, reports, count)
         names = list(self.mechanism.domains)
-        reports = self.program.reports(self.name, names, **head, true=_columns(dict(zip(names, values.T, strict=True))))
-        return np.column_stack([self.program.read(name, self.mechanism, reports[name], len(values)) for name in names])
+        true = _table_json(dict(zip(names, values.T, strict=True)))
+        reports = program.reports(self.name, names, **head, true=true)
+        return np.column_stack([program.read_column(name, self.mechanism, reports[name], count) for name in names])
 
-    def elsewhere(self, values: Any) -> list[NDArray[Any]]:
-        """Reports of the same values by copies of the program, each started anew."""
+    def randomize_in_copies(self, values: Any) -> list[NDArray[Any]]:
+        """Return the reports of the same values by each of several copies of the program, each started anew."""
         return [replace(self, program=copy)(values) for copy in self.program.copies]
 
 
 @dataclass(frozen=True)
 class People:
-    """All attributes of a program at once, called as ``plan.randomize`` is; ``one`` person where it is called so."""
+    """All attributes of an audited program at once, as a function from columns of answers to columns of reports."""
 
-    program: Program
+    program: AuditedProgram
 
     @property
     def takes_key(self) -> bool:
+        """Whether the program answers with a device's key."""
         return self.program.keys
 
     def __call__(self, table: Mapping[str, Any], *, keys: Sequence[bytes] = (), questions: Any = ()) -> dict[str, Any]:
-        """With keys, one for every person; a plan has questions of its own."""
+        """Return the reports of a table of people; with ``keys``, one for each; ``questions``: the plan has its own."""
         parts = [
-            self._asked({name: column[at] for name, column in table.items()}, _keyed(keys[at]))
+            self._ask_block({name: column[at] for name, column in table.items()}, _key_fields(keys[at]))
             for at in self.program.blocks(len(next(iter(table.values()))))
         ]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def one(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def randomize_record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the reports of one person."""
         reports = self({name: [value] for name, value in record.items()})
         return {name: column[0] for name, column in reports.items()}
 
-    def _asked(self, table: Mapping[str, Any], head: dict[str, str]) -> dict[str, Any]:
-        blurred = {name: each.channel for name, each in self.program.plan.columns.items() if each.channel is not None}
-        reports = self.program.reports("people", list(blurred), **head, people=_columns(table))
-        count = len(next(iter(table.values())))
-        return {name: self.program.read(name, channel, reports[name], count) for name, channel in blurred.items()}
+    def _ask_block(self, table: Mapping[str, Any], key_fields: dict[str, str]) -> dict[str, Any]:
+        """Ask the program for the reports of one block of people."""
+        program, count = self.program, len(next(iter(table.values())))
+        blurred = {name: each.channel for name, each in program.plan.columns.items() if each.channel is not None}
+        reports = program.reports("people", list(blurred), **key_fields, people=_table_json(table))
+        return {name: program.read_column(name, channel, reports[name], count) for name, channel in blurred.items()}
 
 
-def _killed(process: subprocess.Popen[bytes]) -> None:
-    """With the processes that it started, which would keep its pipes open."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with the processes that it started, which would keep its pipes open."""
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
 
 
-def _closed(stream: IO[bytes]) -> None:
+def _close_stream(stream: IO[bytes]) -> None:
+    """Close a pipe, whether or not the program has read it."""
     with suppress(OSError):  # what the program has not read is lost
         stream.close()
 
@@ -300,25 +342,29 @@ def _closed(stream: IO[bytes]) -> None:
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
 
-def _column(values: Any) -> str:
+def _column_json(values: Any) -> str:
+    """Write a column of values as a JSON list; the texts of distinct values are cached."""
     plain = values.tolist() if isinstance(values, np.ndarray) else values
     return json.dumps(plain) if isinstance(plain[0], list) else f"[{','.join(map(json_of, plain))}]"
 
 
-def _keyed(keys: Sequence[bytes], questions: Sequence[str] = ()) -> dict[str, str]:
-    found = {"keys": [key.hex() for key in keys], "questions": list(questions)}
-    return {name: json.dumps(column) for name, column in found.items() if column}
+def _key_fields(keys: Sequence[bytes], questions: Sequence[str] = ()) -> dict[str, str]:
+    """Return the fields "keys" and "questions" of a request as JSON; none where there are no keys."""
+    fields = {"keys": [key.hex() for key in keys], "questions": list(questions)}
+    return {name: json.dumps(column) for name, column in fields.items() if column}
 
 
-def _columns(table: Mapping[str, Any]) -> str:
-    return "{" + ", ".join(f"{json_of(name)}: {_column(column)}" for name, column in table.items()) + "}"
+def _table_json(table: Mapping[str, Any]) -> str:
+    """Write columns as a JSON object of lists."""
+    return "{" + ", ".join(f"{json_of(name)}: {_column_json(column)}" for name, column in table.items()) + "}"
 
 
-def _quoted(value: Any) -> str:
-    """Something that a program wrote, cut where it is long, with nothing in it that a terminal obeys."""
+def _quote(value: Any) -> str:
+    """Quote a value that a program wrote, cut where it is long, with nothing in it that a terminal obeys."""
     text = repr(value)
     return text if len(text) <= QUOTED else text[:QUOTED] + "…"
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
+    """Raise ValueError for NaN and Infinity, which Python's reader takes and JSON does not have."""
     raise ValueError(f"{name} is not JSON")

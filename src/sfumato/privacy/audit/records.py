@@ -1,4 +1,4 @@
-"""The checks of a plan as a whole: ``plan.randomize`` for tables, for one person's record, and with a device's key.
+"""The checks of ``plan.randomize`` as a whole: for tables, for one person's record, and with a device's key.
 
 Every attribute may be sound by itself while the plan's own code is not: noise shared by attributes or records, levels
 or columns mixed up, a key that does not count.
@@ -29,20 +29,28 @@ from sfumato.privacy.audit.scan import (
 )
 from sfumato.tables import LEVEL_SUFFIX
 
-TOGETHER = "all answers"
+TOGETHER = "all answers"  # the attribute that these checks name
 MOST_ROWS = 1 << 18
+"""People in tables at most. By judgement: whole records take longer than columns; noise that attributes share shows in
+a few thousand people, and each attribute alone is checked with all samples."""
 PLACES = 1000
-ROWS_OF_PROGRAMS = 128  # a call; whole people take a program long
+"""Values of a clear number that are asked, evenly over its domain; they only have to differ."""
+ROWS_OF_PROGRAMS = 128
+"""People in one table for another program. By judgement: whole people take it long, and the time is looked at between
+tables."""
 
 
 class LevelsProbe(Probe):
-    """An attribute whose level people choose: any level, any value."""
+    """A probe of an attribute whose level people choose: people have a random level and a random value.
+
+    ``true`` has the level's number in its first column and the index of a tested code in its second.
+    """
 
     def __init__(self, mechanism: Mechanism, samples: int, name: str) -> None:
         self.columns, self.names = (name,), [str(level) for level in mechanism.levels]
         self.probes = [ChannelProbe(channel, samples, name) for channel in mechanism.levels.values()]
 
-    def people(self, rng: np.random.Generator, count: int) -> Codes:
+    def draw_people(self, rng: np.random.Generator, count: int) -> Codes:
         level = rng.integers(0, len(self.probes), count)
         sizes = np.array([probe.tested.size for probe in self.probes])
         return np.column_stack([level, rng.integers(0, sizes[level])])
@@ -58,18 +66,18 @@ class LevelsProbe(Probe):
             answers[true[:, 0] == level] = probe.answers[true[true[:, 0] == level, 1]]
         return {name: answers, name + LEVEL_SUFFIX: np.array(self.names, dtype=object)[true[:, 0]]}
 
-    def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
-        (name,), found = self.columns, np.empty((len(true), 1))
+    def quantiles(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+        (name,), quantiles = self.columns, np.empty((len(true), 1))
         column = np.asarray(reports[name])
         for level, probe in enumerate(self.probes):
             at = true[:, 0] == level
             if at.any():
-                found[at] = probe.places(true[at, 1:], {name: column[at]}, rng)
-        return found
+                quantiles[at] = probe.quantiles(true[at, 1:], {name: column[at]}, rng)
+        return quantiles
 
 
 class ClearProbe(Probe):
-    """An attribute in the clear: an answer like any other, and no place."""
+    """A probe of an attribute in the clear: people have answers as for any other, and quantiles have no column."""
 
     def __init__(self, attribute: Attribute) -> None:
         self.columns, domain = (attribute.name,), attribute.domain
@@ -80,7 +88,7 @@ class ClearProbe(Probe):
             assert isinstance(domain, Categories)
             self.answers = domain.decode(np.arange(domain.size))
 
-    def people(self, rng: np.random.Generator, count: int) -> Codes:
+    def draw_people(self, rng: np.random.Generator, count: int) -> Codes:
         return rng.integers(0, self.answers.size, (count, 1))
 
     def corners(self) -> Codes:
@@ -89,57 +97,63 @@ class ClearProbe(Probe):
     def values(self, true: Codes) -> dict[str, NDArray[Any]]:
         return {self.columns[0]: self.answers[true[:, 0]]}
 
-    def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+    def quantiles(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
         return np.empty((len(true), 0))
 
 
 class PlanProbe(Probe):
-    """All attributes side by side. Of those that a device draws so many are there; the others lie anywhere."""
+    """A probe of all attributes of a plan, with the columns of their probes side by side.
+
+    Of the attributes that a device draws, each person answers ``questions_each``: the quantile of one that was not
+    asked is a random number, and a person who answered more or fewer gets quantiles of 0.
+    """
 
     def __init__(self, plan: Plan, samples: int) -> None:
-        self.drawn, self.each = [name in plan.drawn for name in plan.attributes], plan.questions_each
+        self.drawn, self.questions_each = [name in plan.drawn for name in plan.attributes], plan.questions_each
         self.parts = [_probe(each, samples) for each in plan.attributes.values()]
         self.columns = tuple(name for part in self.parts if not isinstance(part, ClearProbe) for name in part.columns)
 
-    def people(self, rng: np.random.Generator, count: int) -> Codes:
-        return np.hstack([part.people(rng, count) for part in self.parts])
+    def draw_people(self, rng: np.random.Generator, count: int) -> Codes:
+        return np.hstack([part.draw_people(rng, count) for part in self.parts])
 
     def corners(self) -> Codes:
         return np.hstack([part.corners() for part in self.parts])
 
     def _split(self, true: Codes) -> list[tuple[Probe, Codes]]:
+        """Split rows of true codes into each attribute's probe and its own columns."""
         ends = np.cumsum([part.corners().shape[1] for part in self.parts])[:-1]
         return list(zip(self.parts, np.split(true, ends, axis=1), strict=True))
 
     def values(self, true: Codes) -> dict[str, NDArray[Any]]:
         return {name: column for part, own in self._split(true) for name, column in part.values(own).items()}
 
-    def places(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
-        if self.each is None:
-            return np.hstack([part.places(own, reports, rng) for part, own in self._split(true)])
+    def quantiles(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
+        if self.questions_each is None:
+            return np.hstack([part.quantiles(own, reports, rng) for part, own in self._split(true)])
         parts = zip(self._split(true), self.drawn, strict=True)
-        found = [_of_those_asked(part, own, reports, rng, drawn) for (part, own), drawn in parts]
-        answered = np.sum([there for (_, there), drawn in zip(found, self.drawn, strict=True) if drawn], axis=0)
-        places = np.hstack([each for each, _ in found])
-        places[answered != self.each] = 0.0
-        return places
+        answers = [_quantiles_of_answers(part, own, reports, rng, drawn) for (part, own), drawn in parts]
+        count = np.sum([answered for (_, answered), drawn in zip(answers, self.drawn, strict=True) if drawn], axis=0)
+        quantiles = np.hstack([part for part, _ in answers])
+        quantiles[count != self.questions_each] = 0.0
+        return quantiles
 
 
-def _of_those_asked(
+def _quantiles_of_answers(
     part: Probe, own: Codes, reports: Mapping[str, Any], rng: np.random.Generator, drawn: bool
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """(places, who answered); of those who were not asked the places say nothing."""
+    """Return (quantiles, who answered) of one attribute; of people who were not asked the quantiles are random."""
     columns = {name: as_array(reports[name]) for name in part.columns}
-    there = np.array([not is_missing(cell) for cell in columns[part.columns[0]].ravel().tolist()])
+    answered = np.array([not is_missing(cell) for cell in columns[part.columns[0]].ravel().tolist()])
     if not drawn:
-        return part.places(own, reports, rng), there
-    known = part.places(own[there], {name: column.ravel()[there] for name, column in columns.items()}, rng)
-    places = rng.random((len(own), known.shape[1]))
-    places[there] = known
-    return places, there
+        return part.quantiles(own, reports, rng), answered
+    of_answers = part.quantiles(own[answered], {name: each.ravel()[answered] for name, each in columns.items()}, rng)
+    quantiles = rng.random((len(own), of_answers.shape[1]))
+    quantiles[answered] = of_answers
+    return quantiles, answered
 
 
 def _probe(attribute: Attribute, samples: int) -> Probe:
+    """Return the probe for the kind of channel that an attribute has."""
     channel = attribute.channel
     if channel is None:
         return ClearProbe(attribute)
@@ -152,22 +166,28 @@ def _probe(attribute: Attribute, samples: int) -> Probe:
     return ChannelProbe(channel.level(None), samples, attribute.name)
 
 
-def _asked(plan: Plan, ask: Randomize, probe: Probe) -> Implementation:
-    one = ask.one if isinstance(ask, People) else ask
+def _implementation_of(plan: Plan, randomize: Randomize, probe: Probe) -> Implementation:
+    """Wrap a function like ``plan.randomize`` as an implementation that takes tables, records and keys."""
+    of_record = randomize.randomize_record if isinstance(randomize, People) else randomize
     repeats = all(each.channel is None or each.channel.repeats for each in plan.attributes.values())
-    return Implementation(probe, ask, one, keyed_by(ask, ask, one, "key"), questions=("",), repeats=repeats)
+    keyed = keyed_by(randomize, randomize, of_record, "key")
+    return Implementation(probe, randomize, of_record, keyed, questions=("",), repeats=repeats)
 
 
 def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort: Effort) -> list[Check]:
-    """Tables, single records and keyed records of the plan; ``randomize`` in place of the plan's own."""
+    """Check tables, single records and keyed records of a plan, by its own ``randomize`` or the one that is given.
+
+    Skipped for plans with baskets, unless another program answers for whole people.
+    """
     if not isinstance(randomize, People) and any(isinstance(each.domain, Items) for each in plan.attributes.values()):
         return [Check("records", TOGETHER, SKIPPED, "baskets are not randomized within a table; each by itself is.")]
-    asked = _asked(plan, randomize or plan.randomize, PlanProbe(plan, min(effort.samples, MOST_ROWS)))
-    many, share = (MOST_ROWS, ROWS_A_CALL), 0.1
+    probe = PlanProbe(plan, min(effort.samples, MOST_ROWS))
+    implementation = _implementation_of(plan, randomize or plan.randomize, probe)
+    most, a_call, share = MOST_ROWS, ROWS_A_CALL, 0.1
     if isinstance(randomize, People):
-        many, share = (effort.samples // 16, ROWS_OF_PROGRAMS), 0.4
+        most, a_call, share = effort.samples // 16, ROWS_OF_PROGRAMS, 0.4
     return [
-        check_batches(asked, "records", TOGETHER, alpha / 3, effort, *many, share),
-        check_small_calls(asked, "single records", TOGETHER, alpha / 3, effort),
-        *check_key(asked, "keyed records", TOGETHER, alpha / 3, effort, share),
+        check_batches(implementation, "records", TOGETHER, alpha / 3, effort, most, a_call, share),
+        check_small_calls(implementation, "single records", TOGETHER, alpha / 3, effort),
+        *check_key(implementation, "keyed records", TOGETHER, alpha / 3, effort, share),
     ]

@@ -1,4 +1,4 @@
-"""What an audit found: a frozen value, words first, and its two pages, for a respondent and for a reviewer."""
+"""The result of an audit: a frozen value, its sentences, and its two pages, for a respondent and for a reviewer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sfumato.pages import Page
 from sfumato.privacy.accounting import Account
 from sfumato.privacy.attacks import Finding
 from sfumato.privacy.audit.check import Check
-from sfumato.privacy.targets import Verdict
+from sfumato.privacy.targets import TargetVerdict
 from sfumato.prose import counted, in_words, listed, percent
 
+# Keys of ``Guarantee.to_dict``, and how the reviewer's page names them.
 MEASURES = {
     "gamma": "γ",
     "epsilon": "ε",
@@ -27,22 +28,40 @@ MEASURES = {
     "inverse_worst_case_information": "inverse worst case, bits",
 }
 MAY_BE_UNLIMITED = ("gamma", "epsilon", "inverse_worst_case_information")
-CONFIDENCES = ("0.5", "0.95", "0.999")
+CONFIDENCES = ("0.5", "0.95", "0.999")  # those of AS00's Table 1, at which guarantees state widths
 WIDTHS = {"credible_width": "credible width", "interval": "AS00's width, noise alone,"}
 SEEN_BY = {"bias": "smallest_bias", "leak": "smallest_leak", "seeds": "largest_seed", "pad": "longest_pad"}
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """``passed``: the implementation keeps to its stated law and every target is met. Attacks are told beside it:
-    how much a report gives away is for people to judge, and a plan that states it honestly has not failed."""
+    """The result of `audit`: stated guarantees, checks of the implementation, attacks, and verdicts on targets.
+
+    Printed it is a text for people. The audit has passed if the implementation keeps to its stated law and every
+    target is met. Attacks stand beside that: how much a report gives away is for people to judge, and a plan that
+    states it honestly has not failed.
+
+    ``subject``: the name of what was audited; ``guarantees``: what each attribute states; ``checks``: the results of
+    testing the implementation; ``findings``: the results of the attacks; ``account``: what all reports of a person
+    reveal together; ``verdicts``: on each target; ``assumptions``: what the audit takes for granted, as sentences;
+    ``false_alarm``: the chance at most that a sound implementation fails; ``headings``: how respondents read each
+    attribute's name; ``unaudited``: what was not tested, as sentences.
+
+    >>> import sfumato as sf
+    >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
+    >>> audit = sf.audit(coin, targets=["5% to 20%"], samples=4000)
+    >>> audit.passed, audit.broken, audit.verdicts[0].met
+    (True, (), True)
+    >>> audit.findings[0].attack
+    'best guess from its own report'
+    """
 
     subject: str
     guarantees: dict[str, Guarantee]
     checks: tuple[Check, ...]
     findings: tuple[Finding, ...]
     account: Account
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[TargetVerdict, ...]
     assumptions: tuple[str, ...]
     false_alarm: float
     headings: dict[str, str]
@@ -50,6 +69,7 @@ class Audit:
 
     @property
     def passed(self) -> bool:
+        """Whether no check failed and every target is met."""
         return all(check.passed for check in self.checks) and all(verdict.met for verdict in self.verdicts)
 
     @property
@@ -59,44 +79,49 @@ class Audit:
 
     @property
     def unprotected(self) -> tuple[str, ...]:
-        """Everything that no noise covers."""
+        """Sentences about everything that reports reveal beside their blurred answers, which no noise covers."""
         return tuple(self.account.once.besides.splitlines())
 
     @property
     def confidence(self) -> float:
-        """A sound implementation passes all checks with at least this probability."""
+        """The probability, at least, with which a sound implementation passes all checks."""
         return 1 - self.false_alarm
 
     @property
     def could_have_seen(self) -> dict[str, dict[str, float]]:
-        """For each attribute the smallest faults that this very run finds 99 times in 100: ``bias`` of a probability,
-        ``leak``, the share of answers sent as they are, ``seeds`` a call and numbers of a ``pad`` that come again."""
-        found: dict[str, dict[str, float]] = {}
-        for check in self.checks:
-            known = {name: check.numbers.get(key) for name, key in SEEN_BY.items()}
-            seen = {name: number for name, number in known.items() if number is not None}
-            if seen:
-                found[check.attribute] = found.get(check.attribute, {}) | seen
-        return found
+        """For each attribute the smallest faults that this very run finds 99 times in 100.
 
-    def _limits(self) -> list[str]:
-        """The least that every attribute's checks see, in one sentence."""
-        seen = self.could_have_seen.values()
-        worst = {name: [part[name] for part in seen if name in part] for name in SEEN_BY}
-        told = []
+        ``bias``: how far off a probability is; ``leak``: the share of answers sent as they are; ``seeds``: how many
+        seeds there are, where each call takes one; ``pad``: how many random numbers there are, where calls use a list
+        of them again.
+        """
+        faults: dict[str, dict[str, float]] = {}
+        for check in self.checks:
+            figures = {name: check.numbers.get(key) for name, key in SEEN_BY.items()}
+            detectable = {name: number for name, number in figures.items() if number is not None}
+            if detectable:
+                faults[check.attribute] = faults.get(check.attribute, {}) | detectable
+        return faults
+
+    def _detectable_faults(self) -> list[str]:
+        """Write one sentence with the smallest faults that are found in every attribute; none without such checks."""
+        faults = self.could_have_seen.values()
+        worst = {name: [part[name] for part in faults if name in part] for name in SEEN_BY}
+        phrases = []
         if worst["bias"]:
-            told.append(f"a probability that is off by {_share(max(worst['bias']))}")
+            phrases.append(f"a probability that is off by {_share_text(max(worst['bias']))}")
         if worst["leak"]:
-            told.append(f"{_share(max(worst['leak']))} of answers sent as they are")
+            phrases.append(f"{_share_text(max(worst['leak']))} of answers sent as they are")
         if worst["seeds"]:
             bits = math.floor(math.log2(min(worst["seeds"])))
-            told.append(f"a seed of {bits} bits a call or a pad of {min(worst['pad']):,.0f} numbers used again")
-        if not told:
+            phrases.append(f"a seed of {bits} bits a call or a pad of {min(worst['pad']):,.0f} numbers used again")
+        if not phrases:
             return []
         longer = "ten times the samples (samples=, sfumato audit --samples) see faults a third as large"
-        return [f"This run finds, 99 times in 100, {listed(told)}, and nothing much smaller; {longer}."]
+        return [f"This run finds, 99 times in 100, {listed(phrases)}, and nothing much smaller; {longer}."]
 
     def headline(self) -> str:
+        """Write the result in one sentence: whether the audit passed, or how many checks and targets it failed."""
         missed = [verdict for verdict in self.verdicts if not verdict.met]
         if self.broken:
             ways = counted(len(self.broken), "way")
@@ -108,39 +133,43 @@ class Audit:
         return f"{self.subject}: passed. The implementation keeps to its statement in {tried}{targets}."
 
     def breaches(self, rho1: float = 0.05, rho2: float = 0.5) -> dict[str, str]:
-        """For each attribute, a report and a property that show a breach, in words, or that there is none."""
+        """Describe for each attribute whether a report can move a belief from ``rho1`` to ``rho2`` or back.
+
+        Where one can, the sentence names the report and what it proves; ``rho1`` < ``rho2`` are probabilities.
+        """
         return {name: str(guarantee.breach(rho1, rho2)) for name, guarantee in self.guarantees.items()}
 
     def __str__(self) -> str:
         sure = f"A sound implementation fails by chance once in {1 / self.false_alarm:,.0f} audits."
         parts = {
             "What a report can prove (a belief of 5 % that reaches 50 %, or falls back)": self._proofs(),
-            f"The implementation. {sure}": [*map(str, self.broken), *self._sound(), *self._limits()],
+            f"The implementation. {sure}": [*map(str, self.broken), *self._sound_checks(), *self._detectable_faults()],
             "Not audited": self.unaudited,
             "Attacks": [*map(str, self.findings)],
             "One person's reports together": str(self.account).splitlines(),
             "Targets": [*map(str, self.verdicts)],
             "Assumed": self.assumptions,
         }
-        told = ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in parts.items() if lines]
-        return "\n\n".join([self.headline(), *told])
+        sections = ["\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in parts.items() if lines]
+        return "\n\n".join([self.headline(), *sections])
 
     def _proofs(self) -> list[str]:
+        """Write a line for each attribute about what its reports can prove."""
         return [f"{name}: {text}" for name, text in self.breaches().items()]
 
-    def _sound(self) -> list[str]:
-        """One line an attribute: what was tried and held."""
+    def _sound_checks(self) -> list[str]:
+        """Write a line for each attribute with the checks that it passed and the γ that its reports prove."""
         lines = []
         for name in dict.fromkeys(check.attribute for check in self.checks):
             checks = [check for check in self.checks if check.attribute == name]
-            held = list(dict.fromkeys(check.name for check in checks if check.outcome == "passed"))
+            passed = list(dict.fromkeys(check.name for check in checks if check.outcome == "passed"))
             least = [check.numbers["least_gamma"] for check in checks if "least_gamma" in check.numbers]
             proved = f"; its reports prove γ ≥ {in_words(max(least))}" if least else ""
-            lines += [f"[ok] {name}: {listed(held)}{proved}."] if held else []
+            lines += [f"[ok] {name}: {listed(passed)}{proved}."] if passed else []
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """Return the whole audit as plain data, with its sentences."""
         return {
             "subject": self.subject,
             "passed": self.passed,
@@ -159,7 +188,10 @@ class Audit:
         }
 
     def to_html(self, reader: str = "reviewer") -> str:
-        """One page that needs no network, for a "reviewer" or for a "respondent"."""
+        """Return the audit as an HTML page that needs no network.
+
+        ``reader``: "reviewer" (all measures, checks and attacks) or "respondent" (what happens to the answers).
+        """
         if reader not in READERS:
             raise ValueError(f"reader={reader!r} is unknown; use {listed(READERS, 'or')}")
         return READERS[reader](self).html()
@@ -168,56 +200,57 @@ class Audit:
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
-def _respondent(audit: Audit) -> Page:
-    """What happens to your answers, question by question, and what stays visible."""
+def _respondent_page(audit: Audit) -> Page:
+    """Make the page for people who answer: what happens to their answers, one by one, and what stays visible."""
     return page_of(audit.headings, audit.account.once, tested=not audit.broken)
 
 
-def _reviewer(audit: Audit) -> Page:
-    """All measures, checks and attacks, the assumptions, and what is not protected."""
+def _reviewer_page(audit: Audit) -> Page:
+    """Make the page for a reviewer: all measures, checks and attacks, the assumptions, and what is not protected."""
     page = Page(f"Privacy audit of {audit.subject}").note(audit.headline(), good=audit.passed)
-    _section(page, "Targets", map(str, audit.verdicts))
+    _add_section(page, "Targets", map(str, audit.verdicts))
     widths = [f"{kind} at {100 * float(c):g} %" for kind in WIDTHS.values() for c in CONFIDENCES]
     head = ["attribute", *MEASURES.values(), *widths]
-    page.section("All measures").table(map(_measures, audit.guarantees, audit.guarantees.values()), head)
-    _section(page, "What a report can prove", audit._proofs())
+    page.section("All measures").table(map(_measure_row, audit.guarantees, audit.guarantees.values()), head)
+    _add_section(page, "What a report can prove", audit._proofs())
     page.section(f"The implementation, checked on its own reports (confidence {percent(audit.confidence, 6)})")
     rows = [(check.attribute, check.name, check.outcome, check.text) for check in audit.checks]
     page.table(rows, ["attribute", "check", "outcome", "found"], wrap=True)
-    for line in audit._limits():
+    for line in audit._detectable_faults():
         page.paragraph(line)
-    _section(page, "Not audited", audit.unaudited)
+    _add_section(page, "Not audited", audit.unaudited)
     head = ["attribute", "measure", "without report", "with report", "stated", "below stated", "attack"]
     if audit.findings:
-        page.section("Attacks").table(map(_attack, audit.findings), head, wrap=True)
-    _section(page, "One person's reports together", str(audit.account).splitlines())
-    return _section(page, "Assumptions", audit.assumptions)
+        page.section("Attacks").table(map(_attack_row, audit.findings), head, wrap=True)
+    _add_section(page, "One person's reports together", str(audit.account).splitlines())
+    return _add_section(page, "Assumptions", audit.assumptions)
 
 
-def _share(share: float) -> str:
-    """A share with two digits that count, never told as none."""
+def _share_text(share: float) -> str:
+    """Write a share in percent with two digits that are not 0, rounded up."""
     return percent(share, max(1 - math.floor(math.log10(share)) - 2, 0), up=True)
 
 
-def _section(page: Page, title: str, lines: Iterable[str]) -> Page:
-    """A section of a few paragraphs or of a list; none where there is nothing to say."""
-    told = list(lines)
-    if not told:
+def _add_section(page: Page, title: str, lines: Iterable[str]) -> Page:
+    """Add a section with up to two lines as a paragraph, more as a list; none where there are no lines."""
+    texts = list(lines)
+    if not texts:
         return page
     page.section(title)
-    return page.paragraph("\n".join(told)) if len(told) < 3 else page.items(told)
+    return page.paragraph("\n".join(texts)) if len(texts) < 3 else page.items(texts)
 
 
-def _measures(name: str, guarantee: Guarantee) -> list[str]:
-    """A dash for what does not apply, the word for what has no bound."""
+def _measure_row(name: str, guarantee: Guarantee) -> list[str]:
+    """Return a table's row of an attribute's measures: a dash for what does not apply, "unlimited" without a bound."""
     numbers = guarantee.to_dict()
     widths = {f"{kind} {at}": numbers.get(kind, {}).get(at) for kind in WIDTHS for at in CONFIDENCES}
-    found = {**{key: numbers.get(key) for key in MEASURES}, **widths}
-    empty = {key: "unlimited" if key in numbers and key in MAY_BE_UNLIMITED else "–" for key in found}
-    return [name, *(empty[key] if number is None else in_words(number) for key, number in found.items())]
+    measures = {**{key: numbers.get(key) for key in MEASURES}, **widths}
+    empty = {key: "unlimited" if key in numbers and key in MAY_BE_UNLIMITED else "–" for key in measures}
+    return [name, *(empty[key] if number is None else in_words(number) for key, number in measures.items())]
 
 
-def _attack(finding: Finding) -> list[str]:
+def _attack_row(finding: Finding) -> list[str]:
+    """Return a table's row of an attack: attribute, measure, numbers, how far below what is stated, and its name."""
     measure = "95 % width" if finding.measure == "width" else "people hit"
     stated = "–" if finding.stated is None else finding.shown(finding.stated)
     numbers = [finding.shown(finding.without_report), finding.shown(finding.recovered), stated]
@@ -225,4 +258,4 @@ def _attack(finding: Finding) -> list[str]:
     return [finding.attribute, measure, *numbers, percent(finding.below_stated, 0), attack]
 
 
-READERS = {"respondent": _respondent, "reviewer": _reviewer}
+READERS = {"respondent": _respondent_page, "reviewer": _reviewer_page}

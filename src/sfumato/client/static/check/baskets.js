@@ -11,14 +11,14 @@ const PRIMITIVE = [
   2097157, 4194307,
 ]; // polynomials of degrees 2 to 22
 
-/** @param {BasketProgram} program */
+/** Compute γ of baskets, the largest of all sizes. @param {BasketProgram} program */
 export function gammaOfBasket({ sizes, items }) {
   return largest(sizes.map((size) => gammaOfSize(size, items)));
 }
 
 /**
- * max_j (N + U[j]·E[j]/p0[j]) / min_j (N + L[j]·E[j]/p0[j]), both times 2^(128m). Much of U, L and p0 cancels: of p0 is
- * left 1/(j!·2^(bm)), of U and L how many words lead `below` to a number.
+ * Compute γ of one size: max_j (N + U[j]·E[j]/p0[j]) / min_j (N + L[j]·E[j]/p0[j]), both times 2^(128m). Much of U, L
+ * and p0 cancels: of p0 is left 1/(j!·2^(bm)), of U and L how many words lead `below` to a number.
  * @param {BasketSize} part
  * @param {number} items
  */
@@ -36,7 +36,7 @@ function gammaOfSize({ size, rho, kept, words, seed }, items) {
 
   const noise = (WORD - bounds[size]) * WORD ** (2n * m);
   /**
-   * Of every number of kept items, the chance, by how many words lead `below` to a number.
+   * Return, for every number of kept items, the chance by how many words lead `below` to a number.
    * @param {(bound: bigint) => bigint} wordsBelow
    */
   function chances(wordsBelow) {

@@ -14,10 +14,10 @@ import { gammaOfRows } from "./rows.js";
  * @import { Law, Transition } from "./laws.js"
  */
 
-const MOST_EXACT_WORK = 3e6; // multiplications up to which the γ of a chain is computed in whole numbers
-const MOST_WORK = 5e8; // and up to which in doubles
+const MOST_EXACT_WORK = 3e6; // multiplications up to which a chain's γ is computed in whole numbers; by judgement, a second
+const MOST_WORK = 5e8; // and up to which in doubles: the same
 const PRECISION = 10n ** 9n; // of a γ that is computed in doubles: it is rounded up by one part in so many
-const MOST_CODES = 2 ** 20;
+const MOST_CODES = 2 ** 20; // of one step; by judgement, against programs that ask for memory without end
 
 /** @type {typeof import("./gamma.js").checkGammas} */
 export function checkGammas(survey) {
@@ -34,7 +34,7 @@ export function checkGammas(survey) {
 }
 
 /**
- * Whether a stated γ (null claims nothing) is the program's, up to the precision of large ones.
+ * Return whether a stated γ (null claims nothing) is the program's, up to the precision of large ones.
  * @param {Fraction | null} stated
  * @param {Fraction | null} computed
  */
@@ -57,6 +57,7 @@ export function gammaOf(program) {
 }
 
 /**
+ * Check a program and compute its γ; null: no bound.
  * @param {LevelProgram} program
  * @returns {Fraction | null}
  */
@@ -71,7 +72,7 @@ function compute(program) {
 }
 
 /**
- * How many codes a step takes; undefined: any.
+ * Return how many codes a step takes; undefined: any.
  * @param {Step} step
  */
 function inputsOf(step) {
@@ -89,14 +90,14 @@ function inputsOf(step) {
   }
 }
 
-/** @param {Step} step */
+/** Return how many codes a step gives. @param {Step} step */
 function outputsOf(step) {
   if (step.step === "window") return step.window + step.others;
   if (step.step === "slices") return step.prime * directionsOf(step);
   return step.outputs;
 }
 
-/** @param {Step} step */
+/** Return how many random words a step uses up. @param {Step} step */
 function wordsOf({ step }) {
   if (step === "slices") return 3;
   if (step === "window") return 2;
@@ -121,13 +122,13 @@ function checkSteps({ words, read, steps, write, permanent = steps.length, remem
   need(remembered.size === sizes[permanent] && write.size === sizes.at(-1));
 }
 
-/** @param {string[][]} tables */
+/** Refuse unless alias tables have one size, a power of 2. @param {string[][]} tables */
 function checkAliases(tables) {
   const [{ length }] = tables;
   need(tables.every((table) => table.length === length) && isWhole(Math.log2(length), 1, 22));
 }
 
-/** @param {RowProgram} program */
+/** Refuse unless a program of several numbers is sound. @param {RowProgram} program */
 function checkColumns({ words, columns }) {
   need(words === 2 * columns.length);
   for (const [j, { weights, offset, noise }] of columns.entries()) {
@@ -137,7 +138,7 @@ function checkColumns({ words, columns }) {
 }
 
 /**
- * γ of one step exactly, of several exactly where that is little work; else rounded up, never above any one step's.
+ * Compute γ of one step exactly, of several exactly where that is little work; else rounded up, never above one step's.
  * @param {number} size of the codes that come in
  * @param {Step[]} steps
  * @returns {Fraction | null}
@@ -156,6 +157,7 @@ function gammaOfSteps(size, steps) {
 }
 
 /**
+ * Return the laws of steps one after the other.
  * @param {number} size
  * @param {Step[]} steps
  */
@@ -167,7 +169,7 @@ function lawsOf(size, steps) {
 }
 
 /**
- * The same chain with fewer steps: a map joins the step before it, and the last step may have a shorter form.
+ * Shorten a chain of steps: a map joins the step before it, and the last step may have a shorter form.
  * @param {Law[]} laws
  */
 function shortened(laws) {
@@ -182,7 +184,7 @@ function shortened(laws) {
 }
 
 /**
- * A step and the map after it as one.
+ * Join a step and the map after it into one.
  * @param {Transition} before
  * @param {Transition} map
  * @returns {Transition}
@@ -192,20 +194,20 @@ function joined({ through, ...before }, map) {
   return { ...before, next, ...through?.(map.codes ?? []), outputs: map.outputs };
 }
 
-/** @param {Law[]} laws */
+/** Count the multiplications of γ in whole numbers. @param {Law[]} laws */
 function exactWork([first, ...others]) {
   const areas = others.map(({ inputs, outputs }) => inputs * outputs * outputs);
   return areas.reduce((sum, area) => sum + area, first.inputs * first.outputs);
 }
 
-/** @param {Transition[]} chain @param {number} size */
+/** Count the multiplications of γ in doubles. @param {Transition[]} chain @param {number} size */
 function doubleWork([first, ...others], size) {
   const areas = others.map(({ inputs, outputs }) => inputs * outputs * size);
   return areas.reduce((sum, area) => sum + area, first.inputs * first.outputs);
 }
 
 /**
- * A double as a fraction, rounded up by more than the doubles that it comes from have lost.
+ * Return a double as a fraction, rounded up by more than the doubles that it comes from have lost.
  * @param {number} ratio
  * @returns {Fraction}
  */
@@ -217,6 +219,7 @@ function roundedUp(ratio) {
 }
 
 /**
+ * Return the smaller of two fractions.
  * @param {Fraction | null} a null: none so far
  * @param {Fraction} b
  */

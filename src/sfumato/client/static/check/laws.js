@@ -12,6 +12,7 @@ import { gammaOfRows, larger, largest, ratioIn, ratioOf, smaller } from "./rows.
  */
 
 /**
+ * A step as the codes it goes to, and by how many words.
  * @typedef {object} Transition
  * @property {number} inputs
  * @property {number} outputs
@@ -22,14 +23,15 @@ import { gammaOfRows, larger, largest, ratioIn, ratioOf, smaller } from "./rows.
  */
 
 /**
- * What a step is as a whole; `short` has, as its codes, the runs of reports that have one ratio.
+ * The law of a step, with its γ; `short` has, as its codes, the runs of reports that have one ratio.
  * @typedef {Transition & { words: number, gamma: () => Fraction | null, short?: Transition }} Law
  */
 
 const WORD = 1n << 64n;
-const MOST_CODES = 2 ** 20;
+const MOST_CODES = 2 ** 20; // as in gamma.js
 
 /**
+ * Return the law of a step that takes so many codes.
  * @param {Step} step
  * @param {number} inputs
  * @returns {Law}
@@ -54,6 +56,7 @@ export function lawOf(step, inputs) {
 }
 
 /**
+ * Return the law of a shift: noise is added, and sums beyond the ends are the ends.
  * @param {Shift} step
  * @param {number} inputs
  * @returns {Law}
@@ -61,7 +64,7 @@ export function lawOf(step, inputs) {
 function lawOfShift({ noise, offset, outputs }, inputs) {
   need(isWhole(offset, 0, 2 ** 21));
   const weights = once(() => weightsOf(noise));
-  /** How many words pick a number below k. */
+  /** The running sums: how many words pick a number below k. */
   const sums = once(() => {
     const partial = [0n];
     for (const weight of weights()) partial.push(partial[partial.length - 1] + weight);
@@ -69,7 +72,7 @@ function lawOfShift({ noise, offset, outputs }, inputs) {
   });
   const before = (/** @type {number} */ k) => sums()[clamped(k, 0, noise.length)];
 
-  /** A sum for every run of codes that the map sends to one. @type {NonNullable<Transition["through"]>} */
+  /** Sum the words of every run of codes that the map sends to one. @type {NonNullable<Transition["through"]>} */
   function through(codes) {
     const ends = codes.flatMap((next, i) => (next === codes[i + 1] ? [] : [i + 1]));
     /** @param {number} end @param {number} code */
@@ -83,7 +86,7 @@ function lawOfShift({ noise, offset, outputs }, inputs) {
     };
   }
 
-  /** The rows at both ends are sums that fall or rise with the code; those between slide along the weights. */
+  /** Compute γ: rows at both ends are sums that fall or rise with the code; those between slide along the weights. */
   function gamma() {
     if (outputs === 1) return ONE;
     const low = offset - inputs + 1;
@@ -101,6 +104,7 @@ function lawOfShift({ noise, offset, outputs }, inputs) {
 }
 
 /**
+ * Return the law of a window: a code near the answer's, or one of the others.
  * @param {Window} step
  * @param {number} inputs
  * @returns {Law}
@@ -126,6 +130,7 @@ function lawOfWindow({ inside, window: width, others }, inputs) {
 }
 
 /**
+ * Return the law of slices: a random direction, and a slice near the answer's along it or one of the others.
  * @param {Slices} step
  * @param {number} inputs
  * @returns {Law}
@@ -155,6 +160,7 @@ function lawOfSlices(step, inputs) {
 }
 
 /**
+ * Return the law of a table: every code has chances of its own.
  * @param {Table} step
  * @param {number} inputs
  * @returns {Law}
@@ -166,6 +172,7 @@ function lawOfTable({ tables, outputs }, inputs) {
 }
 
 /**
+ * Return the law of a spread: any code of the answer's run, all equally likely.
  * @param {Spread} step
  * @param {number} inputs
  * @returns {Law}
@@ -186,7 +193,7 @@ function lawOfSpread({ starts, outputs }, inputs) {
 }
 
 /**
- * A map of codes, which picks nothing.
+ * Return the law of a map of codes, which picks nothing.
  * @param {Pick<CodeMap, "codes" | "outputs">} map
  * @param {number} inputs
  */
@@ -202,7 +209,7 @@ function mapping({ codes, outputs }, inputs) {
 }
 
 /**
- * How many of the 2^63 halves of a word lie inside, and how many outside.
+ * Return how many of the 2^63 halves of a word lie inside, and how many outside.
  * @param {string} inside
  */
 function sharesOf(inside) {
@@ -212,7 +219,7 @@ function sharesOf(inside) {
   return [near, far];
 }
 
-/** @param {number} number */
+/** Return whether a number is prime. @param {number} number */
 function isPrime(number) {
   if (!isWhole(number, 2, MOST_CODES)) return false;
   for (let divisor = 2; divisor * divisor <= number; divisor++) {
@@ -222,7 +229,7 @@ function isPrime(number) {
 }
 
 /**
- * What a function returns, computed when first asked for.
+ * Return a function that computes its result at the first call and keeps it.
  * @template T
  * @param {() => T} make
  * @returns {() => T}
@@ -234,7 +241,7 @@ function once(make) {
 }
 
 /**
- * How many of the 2^64 words choose each code of an alias table.
+ * Count how many of the 2^64 words choose each code of an alias table.
  * @param {string[]} table
  */
 function weightsOf(table) {
@@ -251,7 +258,7 @@ function weightsOf(table) {
 }
 
 /**
- * How many words lead `below` to each number under a bound.
+ * Count how many words lead `below` to each number under a bound.
  * @param {number} bound
  */
 function wordsBelow(bound) {
@@ -260,7 +267,7 @@ function wordsBelow(bound) {
 }
 
 /**
- * The best of every `width` neighbours: from the best so far in blocks of that width, forwards and backwards.
+ * Return the best of every `width` neighbours: from the best so far in blocks of that width, forwards and backwards.
  * @param {bigint[]} values
  * @param {number} width
  * @param {(a: bigint, b: bigint) => bigint} best

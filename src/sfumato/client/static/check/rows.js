@@ -9,17 +9,17 @@ import { ONE } from "../fractions.js";
  */
 
 /**
- * The ratio of a row: null without bound, undefined where it says nothing.
+ * The ratio of a row: null without bound, undefined where its report never occurs.
  * @typedef {Fraction | null | undefined} Ratio
  */
 
-/** @type {(a: bigint, b: bigint) => bigint} */
+/** The larger of two numbers. @type {(a: bigint, b: bigint) => bigint} */
 export const larger = (a, b) => (a > b ? a : b);
-/** @type {(a: bigint, b: bigint) => bigint} */
+/** The smaller of two numbers. @type {(a: bigint, b: bigint) => bigint} */
 export const smaller = (a, b) => (a < b ? a : b);
 
 /**
- * The ratio of the most and the least: undefined for a report that never occurs, null where some values rule it out.
+ * Return the ratio of the most and the least: undefined for a report that never occurs, null where values rule it out.
  * @param {bigint} most
  * @param {bigint} least
  * @returns {Ratio}
@@ -29,11 +29,11 @@ export function ratioOf(most, least) {
   return most ? null : undefined;
 }
 
-/** @param {bigint[]} row */
+/** The ratio within a row. @param {bigint[]} row */
 export const ratioIn = (row) => ratioOf(row.reduce(larger), row.reduce(smaller));
 
 /**
- * The largest of the ratios of all rows.
+ * Return the largest of the ratios of all rows.
  * @param {Ratio[]} ratios
  * @returns {Fraction | null}
  */
@@ -44,7 +44,7 @@ export function largest(ratios) {
 }
 
 /**
- * γ of steps one after the other, in whole numbers or in doubles.
+ * Compute γ of steps one after the other, in whole numbers or in doubles.
  * @param {Transition[]} chain
  * @param {any} as BigInt or Number
  */
@@ -77,6 +77,7 @@ export function gammaOfRows(chain, as) {
 }
 
 /**
+ * Add a multiple of another row to a row.
  * @param {bigint[]} row
  * @param {bigint[]} other
  * @param {bigint} factor
