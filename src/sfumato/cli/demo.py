@@ -105,13 +105,13 @@ def _loop(survey: Survey, output: Path, seed: int) -> tuple[list[Comparison], Le
 
 
 def _send(survey: Survey, analyst: Analyst, leave_out: int) -> Any:
-    from sfumato.collector.simulate import Crowd, plain
+    from sfumato.collector.simulate import Crowd, as_sent
 
     crowd = Crowd(survey.plan, analyst.survey)
     number = survey.reports.num_rows - leave_out
     for start in progress(range(0, number, AT_ONCE), "sending reports"):
         some = survey.reports.slice(start, min(AT_ONCE, number - start))
-        crowd.send({name: plain(some.column(name)) for name in some.column_names})
+        crowd.send({name: as_sent(some.column(name)) for name in some.column_names})
     say(f"a collector at {analyst.address}: {crowd.outcome}")
     return crowd.outcome
 

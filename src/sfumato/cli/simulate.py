@@ -108,16 +108,16 @@ def _from_files(plan: Plan, files: list[Path], people: int | None, seed: int | N
 
 
 def _drawn(plan: Plan, number: int, seed: int | None) -> tuple[Some, str]:
-    from sfumato.collector.simulate import drawn_levels, drawn_people, reports_of
+    from sfumato.collector.simulate import draw_people, equal_levels, reports_of
     from sfumato.demo import credit
 
-    rng, noise, levels = np.random.default_rng(seed), simulation(seed), drawn_levels(plan)
+    rng, noise, levels = np.random.default_rng(seed), simulation(seed), equal_levels(plan)
     is_credit = plan.identity == credit.plan().identity
 
     def some() -> Some:
         for start in range(0, number, AT_ONCE):
             count = min(AT_ONCE, number - start)
-            people = credit.people(count, rng) if is_credit else drawn_people(plan, count, rng)
+            people = credit.people(count, rng) if is_credit else draw_people(plan, count, rng)
             yield reports_of(plan, people, noise, levels)
 
     if is_credit:

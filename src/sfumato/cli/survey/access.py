@@ -37,7 +37,7 @@ def invite(survey: Name, number: Number, link: Link, output: Output, address: St
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.fragment:
         raise ValueError(f"--link {link} is no address of a page; give for example https://town.example/{survey}/")
     with store_at(address) as store, store.connected() as connection, connection.transaction():
-        _write(connection, connection.known_survey(survey), number, link, output)
+        _write(connection, connection.require_survey(survey), number, link, output)
     say(f"{number:,} invitations written to {output}; whoever reads it can use them")
 
 
@@ -56,7 +56,7 @@ def token(
     from sfumato.collector.access import SCOPES, issue_token
 
     with store_at(address) as store, store.connected() as connection, connection.transaction():
-        found = None if survey is None else connection.known_survey(survey)
+        found = None if survey is None else connection.require_survey(survey)
         made = issue_token(connection, found, scope or SCOPES, days)
     say(made)
     note(f"valid for {days} days; it is not shown again. End it with: sfumato survey revoke {made.partition('.')[0]}")

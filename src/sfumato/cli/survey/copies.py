@@ -25,8 +25,8 @@ def export(survey: Name, output: Output, address: StoreAddress = DEFAULT) -> Non
 
     check_target(output, apart=[file_of(address)])
     with store_at(address) as store, store.connected() as connection:
-        found = connection.known_survey(survey)
-        rows = connection.shuffled(found.number)
+        found = connection.require_survey(survey)
+        rows = connection.shuffled_reports(found.number)
     if not rows:
         raise ValueError(f"survey {survey!r} has no report yet")
     write_reports(ReportForm(found.plan).table(rows), found.plan, output)

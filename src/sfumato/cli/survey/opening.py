@@ -43,7 +43,7 @@ def close(survey: Name, address: StoreAddress = DEFAULT) -> None:
     with store_at(address) as store:
         with store.connected() as connection, connection.transaction():
             connection.close_survey(survey)
-            found = connection.known_survey(survey)
+            found = connection.require_survey(survey)
         store.tidy()
     say(f"survey {survey!r} is closed" + (f"; it is deleted on {found.expires}" if found.expires else ""))
 
@@ -76,7 +76,7 @@ def list_surveys(address: StoreAddress = DEFAULT, as_json: AsJson = False) -> No
 def _standing(connection: Connection, each: Survey) -> dict[str, Any]:
     return {
         "state": each.state, "plan": each.plan.identity, "opened": each.opened, "closed": each.closed,
-        "deleted": each.expires, "reports": connection.how_many(each.number),
+        "deleted": each.expires, "reports": connection.count_reports(each.number),
         "invitations": connection.invitations(each.number) if each.invited else None,
         "model": each.model is not None,
     }  # fmt: skip
@@ -90,7 +90,7 @@ def delete(survey: Name, address: StoreAddress = DEFAULT, yes: Yes = False) -> N
     """Delete a survey and everything of it: plan, reports, invitations, tokens, jobs, model."""
     with store_at(address) as store:
         with store.connected() as connection:
-            reports = connection.how_many(connection.known_survey(survey).number)
+            reports = connection.count_reports(connection.require_survey(survey).number)
         question = f"Survey {survey!r} and its {counted(reports, 'report')} cannot be brought back. Delete?"
         if not yes and not (sys.stdin.isatty() and typer.confirm(question, err=True)):
             raise ValueError(f"survey {survey!r} was not deleted; confirm it, or give --yes")
