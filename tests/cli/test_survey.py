@@ -97,8 +97,8 @@ def test_a_token_is_shown_once_and_ends_when_it_is_revoked(sfumato, refused, tow
     other = sfumato("survey token").out.strip()
     with town.connected() as connection:
         number = connection.require_survey("town").number
-        refused = [refusal_of(connection, token, number, scope) for scope in ("read", "jobs", "export")]
-        assert refused == ["", "", "scope"]
+        reasons = [refusal_of(connection, token, number, scope) for scope in ("read", "jobs", "export")]
+        assert reasons == ["", "", "scope"]
         assert refusal_of(connection, other, number, "export") == refusal_of(connection, other, None, "metrics") == ""
     found = {each["id"]: each for each in listed(sfumato)["tokens"]}
     assert found[token.partition(".")[0]]["scopes"] == ["read", "jobs"]
