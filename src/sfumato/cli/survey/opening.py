@@ -39,7 +39,7 @@ def open_survey(
 
 
 def close(survey: Name, address: StoreAddress = DEFAULT) -> None:
-    """Take no more reports. People can still withdraw theirs, and analysts still read."""
+    """Close a survey: it takes no more reports. People can still withdraw theirs, and analysts still read."""
     with store_at(address) as store:
         with store.connected() as connection, connection.transaction():
             connection.close_survey(survey)

@@ -16,6 +16,8 @@ class Metrics:
 
     def __init__(self, waiting: Callable[[], float], bytes_on_disk: Callable[[], dict[str, int]]) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when the first report came
+        # The ends of the histograms' buckets, in reports and seconds, are judgement: a factor of four, or of about
+        # three, apart. More buckets make every reading longer, fewer tell less.
         self._registry = registry = CollectorRegistry()
         self.answers = Counter("sfumato_answers", "Requests answered", ["path", "status"], registry=registry)
         self.accepted = Counter("sfumato_reports_accepted", "Reports acknowledged", ["survey"], registry=registry)

@@ -92,7 +92,7 @@ async def log_out(service: Service, request: Request) -> Response:
 
 
 async def send_script(service: Service, request: Request) -> Response:
-    """Answer with a script of these pages."""
+    """Answer with a script of the analyst's pages, by its file name."""
     script = SCRIPTS.get(request.path_params["file"])
     if script is None:
         raise HTTPException(404)
