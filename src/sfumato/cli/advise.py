@@ -9,9 +9,9 @@ import typer
 
 from sfumato.cli import emit_json, say, say_written
 from sfumato.cli.audit import Reports, Times, Truth, people_tables
-from sfumato.cli.plans import AsJson, PlanFile, ShowValues, load_plan, naming
+from sfumato.cli.plans import AsJson, PlanFile, ShowValues, load_plan
 from sfumato.privacy import advise as advise_plan
-from sfumato.tables import check_target, write_text
+from sfumato.tables import check_target, naming, write_text
 
 EXAMPLES = """Examples:
 

@@ -9,23 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, say
-from sfumato.cli.plans import (
-    AsJson,
-    PlanFile,
-    ShowValues,
-    blurred_channels,
-    files_option,
-    load_plan,
-    naming,
-    read_answers,
-)
+from sfumato.cli.plans import AsJson, PlanFile, ShowValues, blurred_channels, files_option, load_plan, read_answers
 from sfumato.domain import Categories, Items, as_array
 from sfumato.plan import Plan
 from sfumato.privacy import Audit
 from sfumato.privacy import audit as audit_plan
 from sfumato.privacy.audit import SAMPLES
 from sfumato.prose import suggest
-from sfumato.tables import check_target, write_text
+from sfumato.tables import check_target, naming, write_text
 
 FAILED = 1
 """The exit code when the implementation breaks its statement or a target is missed."""

@@ -65,13 +65,12 @@ def _advice_on_questions_each(plan: Plan, variances: dict[int, float]) -> str:
     """Return a sentence on how many questions a person should answer, from the variance of estimates by that number."""
     count, present = len(variances), plan.questions_each or len(variances)
     best = min(variances, key=lambda number: (variances[number], number != present))
-    answered = "all" if present == count else f"{present} of the {count}"
+    now = "all" if present == count else f"{present} of the {count}"
     if best == present:
-        unbeaten = "no other number gives estimates less variance under this bound"
-        return f"Each person answers {answered} questions; {unbeaten}."
+        return f"Each person answers {now} questions; no other number gives estimates less variance under this bound."
     change = "without questions_each" if best == count else f"with questions_each = {best}"
     ratio = percent(variances[best] / variances[present])
-    return f"Each person answers {answered} questions; {change} estimates have {ratio} of the variance."
+    return f"Each person answers {now} questions; {change} estimates have {ratio} of the variance."
 
 
 def _say(plan: Plan, total: CombinedGuarantee) -> None:

@@ -26,7 +26,6 @@ from sfumato.cli.plans import (
     chosen_engine,
     files_argument,
     load_plan,
-    naming,
     read_answers,
     reports_in,
     simulation_rng,
@@ -35,7 +34,7 @@ from sfumato.cli.plans import (
 from sfumato.counts import Reports
 from sfumato.domain import Items
 from sfumato.plan import Plan
-from sfumato.tables import TableSource, as_records, check_target, write_table, write_text
+from sfumato.tables import TableSource, as_records, check_target, naming, write_table, write_text
 
 BASKET = "basket"
 """The column of true baskets."""

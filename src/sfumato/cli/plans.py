@@ -27,11 +27,11 @@ from sfumato.tables import (
     joined,
     name_of,
     name_row,
+    naming,
     table_file,
     to_arrow,
     write_table,
 )
-from sfumato.tables import naming as naming
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan: a .toml or .json file.", show_default=False)]
 FORMS = ".csv, .jsonl (both also .gz) or .parquet"
@@ -167,13 +167,10 @@ def reports_in(paths: Sequence[Path], plan: Plan, engine: str, **options: Any) -
     """Return the reports in files, counted by an engine; on a terminal, every pass over them is noted on stderr."""
     reports = Reports(list(paths), plan, engine=engine, **options)
     if sys.stderr.isatty():
-        reports.on_pass = _note_pass  # type: ignore[attr-defined]
+        reports.on_pass = lambda number, seconds: note(  # type: ignore[attr-defined]
+            f"pass {number} over the reports took {seconds:.1f} s"
+        )
     return reports
-
-
-def _note_pass(number: int, seconds: float) -> None:
-    """Print on stderr how long a pass over the reports took."""
-    note(f"pass {number} over the reports took {seconds:.1f} s")
 
 
 def write_reports(reports: Any, plan: Plan, output: Path) -> None:
@@ -202,17 +199,12 @@ def naming_rows(paths: Path | Sequence[Path], plan: Plan, table: Any, *, reports
 def _check_reports(plan: Plan, table: Any) -> None:
     """Raise an error that names the row and column of the first value that is no report of the plan."""
     for name in (name for name in plan.attributes if name in table.column_names):
-        _check_column(plan, name, table)
-
-
-def _check_column(plan: Plan, name: str, table: Any) -> None:
-    """Raise an error that names the first row of a column whose value is no report of the column's attribute."""
-    channel, values = plan.attributes[name].channel, as_array(table.column(name))
-    if channel is not None and channel.has_levels:
-        level = as_array(table.column(name + LEVEL_SUFFIX))
-        name_row(_level_checker(channel, values, level), np.arange(len(values)), name)
-    elif channel is not None:
-        name_row(channel.level(None).encode_reports, values, name)
+        channel, values = plan.attributes[name].channel, as_array(table.column(name))
+        if channel is not None and channel.has_levels:
+            level = as_array(table.column(name + LEVEL_SUFFIX))
+            name_row(_level_checker(channel, values, level), np.arange(len(values)), name)
+        elif channel is not None:
+            name_row(channel.level(None).encode_reports, values, name)
 
 
 def _level_checker(choice: Mechanism, values: Any, level: Any) -> Callable[[Any], None]:

@@ -9,8 +9,8 @@ import typer
 
 from sfumato import shipping
 from sfumato.cli import say
-from sfumato.cli.plans import PeopleFiles, ShowValues, naming, read_answers
-from sfumato.tables import check_target, write_table
+from sfumato.cli.plans import PeopleFiles, ShowValues, read_answers
+from sfumato.tables import check_target, naming, write_table
 
 EXAMPLES = """Examples:
 

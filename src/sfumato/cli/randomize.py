@@ -16,7 +16,6 @@ from sfumato.cli.plans import (
     SimulationSeed,
     is_large,
     load_plan,
-    naming,
     naming_rows,
     read_answers,
     simulation_rng,
@@ -24,7 +23,7 @@ from sfumato.cli.plans import (
 )
 from sfumato.counts import as_codes
 from sfumato.plan import Plan
-from sfumato.tables import check_source, check_target
+from sfumato.tables import check_source, check_target, naming
 
 EXAMPLES = """Examples:
 
@@ -81,20 +80,20 @@ def randomize(
     rng = simulation_rng(seed)
     if engine is None:
         check_target(output, apart=[plan, *people])
-    if key_file is not None or person is not None:
-        secret = _read_key(key_file, person, simulated=seed is not None, in_memory=engine is None)
-        reports = _keyed_reports(loaded, people, secret, str(person))
-        write_reports(as_codes(reports, loaded) if codes else reports, loaded, output)
-        number = reports.num_rows
-    elif engine is not None:
+    keyed = key_file is not None or person is not None
+    if not keyed and engine is not None:
         number = loaded.randomize(people, rng, to=output, codes=codes, engine=engine)
-    elif _by_blocks(people):
+    elif not keyed and _by_blocks(people):
         with naming(people), counting("blurring") as show_progress:
             number = loaded.randomize(people, rng, to=output, codes=codes, progress=show_progress)
     else:
-        table = read_answers(people, loaded, loaded.columns, reports=False)
-        with naming_rows(people, loaded, table, reports=False):
-            reports = loaded.randomize(table, rng)
+        if keyed:
+            secret = _read_key(key_file, person, simulated=seed is not None, in_memory=engine is None)
+            reports = _keyed_reports(loaded, people, secret, str(person))
+        else:
+            table = read_answers(people, loaded, loaded.columns, reports=False)
+            with naming_rows(people, loaded, table, reports=False):
+                reports = loaded.randomize(table, rng)
         write_reports(as_codes(reports, loaded) if codes else reports, loaded, output)
         number = reports.num_rows
     if seed is not None:

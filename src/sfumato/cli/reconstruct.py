@@ -13,22 +13,12 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, progress, say, say_written
-from sfumato.cli.plans import (
-    AsJson,
-    Engine,
-    PlanFile,
-    ReportFiles,
-    blurred_channels,
-    columns_of,
-    load_plan,
-    naming,
-    reading,
-)
+from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, blurred_channels, columns_of, load_plan, reading
 from sfumato.counts import Reports
 from sfumato.domain import Items, Row
 from sfumato.plan import Plan
 from sfumato.reconstruction import Difference, Estimate, combine, difference, reconstruct_plan
-from sfumato.tables import check_target, write_table
+from sfumato.tables import check_target, naming, write_table
 from sfumato.tables.files import write_whole
 
 METHODS = ("smooth", "em", "as00", "inverse")
@@ -143,11 +133,7 @@ class EstimateOutput:
 
     def write(self, estimates: dict[str, Estimates], by: str | None) -> None:
         """Write the table and the picture, and print the estimates. ``estimates``: by attribute, then by class."""
-        titled = {
-            _title(name, by, class_): estimate
-            for name, by_class in estimates.items()
-            for class_, estimate in by_class.items()
-        }
+        titled = {_title(name, by, key): each for name, part in estimates.items() for key, each in part.items()}
         if self.output is not None:
             write_table(estimate_table(estimates, by is not None), self.output)
         if self.plot is not None and not self.on_a_page:
@@ -176,11 +162,8 @@ def reconstruct(
     method_options.check()
     results.check([plan, *reports])
     columns, shares = groups.columns(loaded), groups.population_shares()
-    channels = {
-        name: channel
-        for name, channel in blurred_channels(loaded, attribute).items()
-        if not isinstance(channel.domain, (Items, Row))
-    }
+    blurred = blurred_channels(loaded, attribute)
+    channels = {name: each for name, each in blurred.items() if not isinstance(each.domain, (Items, Row))}
     if not channels:
         raise ValueError(f"{plan}: no attribute here has a channel to reconstruct through; give one a channel")
     options: dict[str, Any] = {"target": False if by is None else by, "weights": groups.weights}
@@ -209,8 +192,7 @@ def _say_differences(estimates: Mapping[str, Estimates], by: str | None) -> None
     for name, by_class in estimates.items():
         differences = _differences(by_class)
         for first, second, compared in differences:
-            shown = compared if len(differences) == 1 else compared.verdict
-            say(f"{name}, {by} {first} less {second}: {shown}\n")
+            say(f"{name}, {by} {first} less {second}: {compared if len(differences) == 1 else compared.verdict}\n")
         if by is not None and not differences and len(by_class) > 1:
             say(f"{name}: more than {MOST_COMPARED} classes are not held against each other; sf.difference does it\n")
 
@@ -231,9 +213,7 @@ def _as_data(estimates: Estimates, by: str | None) -> dict[str, Any]:
     """Return the estimates of an attribute as plain data for JSON."""
     if by is None:
         return estimates[None].to_dict()
-    differences = [
-        {"first": first, "second": second, **compared.to_dict()} for first, second, compared in _differences(estimates)
-    ]
+    differences = [{"first": a, "second": b, **compared.to_dict()} for a, b, compared in _differences(estimates)]
     classes = {class_: estimate.to_dict() for class_, estimate in estimates.items() if class_ != TOGETHER}
     together = {TOGETHER: estimates[TOGETHER].to_dict()} if TOGETHER in estimates else {}
     return {"by": by, "classes": classes, **together, "differences": differences}
@@ -247,17 +227,14 @@ def estimate_table(estimates: Mapping[str, Estimates], by_class: bool = False) -
     types |= {"low": pa.float64(), "high": pa.float64(), "category": pa.string()}
     types |= {"probability": pa.float64(), "stderr": pa.float64()}
     rows = [
-        {**row, "attribute": name, "class": str(class_), "category": _text(row["category"])}
+        {**row, "attribute": name, "class": str(class_)}
+        | {"category": None if row["category"] is None else str(row["category"])}
         for name, classes in estimates.items()
         for class_, estimate in classes.items()
         for row in estimate.rows()
     ]
     return pa.Table.from_pylist(rows, schema=pa.schema(list(types.items())))
 
-
-def _text(category: Any) -> str | None:
-    """Return a category as a text; None stays None."""
-    return None if category is None else str(category)
 
 
 def figure_of(estimates: dict[str, Estimate]) -> Any:

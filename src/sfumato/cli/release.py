@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, note, say
-from sfumato.cli.plans import PeopleFiles, ShowValues, SimulationSeed, naming, read_answers, simulation_rng
+from sfumato.cli.plans import PeopleFiles, ShowValues, SimulationSeed, read_answers, simulation_rng
 from sfumato.domain import Categories, Interval
 from sfumato.prose import json_text
-from sfumato.tables import check_source, check_target, to_arrow, write_table, write_text
+from sfumato.tables import check_source, check_target, naming, to_arrow, write_table, write_text
 
 if TYPE_CHECKING:
     from sfumato.microdata import Method, ReleaseReport, Treatment
@@ -126,7 +126,9 @@ def release(
     from sfumato.microdata.table.texts import Texts
 
     files, roles = parse_roles(role or ())
-    _check_targets(output, report, [*people, *files])
+    check_target(output, apart=[*people, *files])
+    if report is not None:
+        check_target(report, (".html", ".json"), apart=[*people, *files, output])
     if frontier and (public or target is None):
         problem = "is for the owner; leave out --public" if public else "needs something to predict; name a --target"
         raise ValueError(f"--frontier {problem}")
@@ -147,19 +149,12 @@ def release(
             others = find_frontier(texts.typed, target, methods=usual_methods(release_method), **options)
             release_report = release_report.with_frontier(others)
     _write(texts, released.table, output)
-    _write_report(
-        release_report, texts.typed.num_rows, output, report, public=public, as_json=as_json, simulated=seed is not None
-    )
+    records, simulated = texts.typed.num_rows, seed is not None
+    _write_report(release_report, records, output, report, public=public, as_json=as_json, simulated=simulated)
     if not released.preserved.reached:
         note(str(released.preserved))
         raise typer.Exit(LOST)
 
-
-def _check_targets(output: Path, report: Path | None, apart: Sequence[Path]) -> None:
-    """Raise a ValueError if the release or its report cannot be written, or would replace a file in ``apart``."""
-    check_target(output, apart=apart)
-    if report is not None:
-        check_target(report, (".html", ".json"), apart=[*apart, output])
 
 
 def _read_method(name: str | None, settings: Sequence[str], preserve: Any) -> tuple[Method, Treatment]:

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, progress, say, say_table, say_written
-from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, load_plan, naming, reading
+from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, load_plan, reading
 from sfumato.prose import json_text, percent
 from sfumato.shipping.training import check_learnable, feature_columns
-from sfumato.tables import check_target, write_table, write_text
+from sfumato.tables import check_target, naming, write_table, write_text
 
 EXAMPLES = """Examples:
 

@@ -17,14 +17,13 @@ from sfumato.cli.plans import (
     ShowValues,
     files_option,
     load_plan,
-    naming,
     read_answers,
     reading,
 )
 from sfumato.shipping.forms import save
 from sfumato.shipping.training import check_learnable, feature_columns, learned_from, measured_in_words, on_people
 from sfumato.shipping.training import train as train_model
-from sfumato.tables import check_target
+from sfumato.tables import check_target, naming
 
 DEFAULT_HOLDOUT = 0.2
 """The share of reports kept out of training to measure with, unless --holdout or --test says it. Judgement: a fifth, as

@@ -42,12 +42,8 @@ if TYPE_CHECKING:
     from sfumato.collector.serving import Collector, UnservablePlanError, start
     from sfumato.collector.settings import Settings
 
-_LAZY = {
-    "start": "serving",
-    "Settings": "settings",
-    "Collector": "serving",
-    "UnservablePlanError": "serving",
-}
+_LAZY = {"start": "serving", "Settings": "settings", "Collector": "serving", "UnservablePlanError": "serving"}
+"""The module of every name, which is imported when the name is first used."""
 
 __all__ = ["start", "Settings", "Collector", "UnservablePlanError"]
 

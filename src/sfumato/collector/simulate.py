@@ -69,9 +69,7 @@ def _draw_column(domain: Any, n: int, rng: np.random.Generator, channel: Any) ->
 def equal_levels(plan: Plan) -> dict[str, dict[str, float]]:
     """Return, for every question with levels, the share of people who choose each level: the same for all."""
     channels = {name: each.channel for name, each in plan.attributes.items() if each.channel and each.has_levels}
-    return {
-        name: {str(level): 1 / len(channel.levels) for level in channel.levels} for name, channel in channels.items()
-    }
+    return {name: {str(level): 1 / len(each.levels) for level in each.levels} for name, each in channels.items()}
 
 
 def reports_of(
@@ -170,7 +168,8 @@ class Crowd:
         """
         began, names = time.perf_counter(), list(reports)
         messages = [
-            {"id": _draw_id(rng), "report": dict(zip(names, row, strict=True))}
+            {"id": (secrets.token_bytes(16) if rng is None else rng.bytes(16)).hex()}
+            | {"report": dict(zip(names, row, strict=True))}
             | ({} if invitations is None else {"invitation": next(invitations)})
             for row in zip(*reports.values(), strict=True)
         ]
@@ -207,10 +206,6 @@ class Crowd:
         settled = {*accepted, *refused}
         return [message for message in batch if message["id"] not in settled]
 
-
-def _draw_id(rng: np.random.Generator | None) -> str:
-    """Draw a report's id, 16 random bytes in hexadecimal digits."""
-    return secrets.token_hex(16) if rng is None else rng.bytes(16).hex()
 
 
 def _submit_address(plan: Plan, address: str) -> str:

@@ -110,12 +110,10 @@ def answer(
     secret, ledger = device_home.secret, device_home.ledger
     outbox = None if posting.submit is None else device_home.outbox(insecure=posting.insecure)
     drawn = Device(secret, ledger).asks(loaded, collector=whom)
-    true_answers = (
-        read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, document, ledger, levels, drawn)
-    )
+    truth = read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, document, ledger, levels, drawn)
     trial = Ledger.loads(ledger.dumps())
     trial.language = loaded.language
-    reply = Device(secret, trial).reply(loaded, true_answers, collector=whom, levels=levels)
+    reply = Device(secret, trial).reply(loaded, truth, collector=whom, levels=levels)
     if not (yes and as_json):
         _summarize(loaded, document, reply, trial.total(whom), tell if as_json else say)
     if not yes and not confirmed(voice(loaded.language)("ask.confirm"), loaded.language):

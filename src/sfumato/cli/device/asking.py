@@ -10,11 +10,11 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from sfumato.channels import Mechanism
-from sfumato.cli.plans import naming, read_answers
+from sfumato.cli.plans import read_answers
 from sfumato.domain import Interval, Items, Row
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import Voice, visible, voice
-from sfumato.tables import check_source, read_json
+from sfumato.tables import check_source, naming, read_json
 
 MOST_LISTED = 40
 """The most categories that are listed with numbers to choose by; of more, one is typed. Judgement: about what a

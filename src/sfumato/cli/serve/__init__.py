@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, say
-from sfumato.cli.plans import AsJson, load_plan, naming
+from sfumato.cli.plans import AsJson, load_plan
 from sfumato.cli.serve.stores import DEFAULT, Invited, KeepDays, StoreAddress, store_at
+from sfumato.tables import naming
 
 if TYPE_CHECKING:
     from sfumato.collector import Collector

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, say, say_table
-from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
+from sfumato.cli.plans import AsJson, PlanFile, load_plan
 from sfumato.cli.serve.stores import DEFAULT, Invited, KeepDays, Name, StoreAddress, store_at
 from sfumato.prose import counted
+from sfumato.tables import naming
 
 if TYPE_CHECKING:
     from sfumato.collector.store import Connection, Survey

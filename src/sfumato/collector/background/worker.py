@@ -220,9 +220,9 @@ class Worker:
         from pyarrow import parquet
 
         table = ReportForm(survey.plan).table(connection.shuffled_reports(survey.number))
-        written = pa.BufferOutputStream()
-        parquet.write_table(table.replace_schema_metadata({PLAN_COLUMN: survey.plan.origin}), written)
-        return written.getvalue()  # type: ignore[no-any-return]
+        buffer = pa.BufferOutputStream()
+        parquet.write_table(table.replace_schema_metadata({PLAN_COLUMN: survey.plan.origin}), buffer)
+        return buffer.getvalue()  # type: ignore[no-any-return]
 
     def model(self, connection: Connection, survey: Survey, text: str) -> str:
         """Check a model's JSON and return it as devices load it.

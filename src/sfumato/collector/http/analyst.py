@@ -27,6 +27,9 @@ CHUNK = 1 << 16
 """The most bytes of an export that are sent at once: what a pipe of Linux holds. More takes memory, less more calls."""
 
 
+PARQUET = "application/vnd.apache.parquet"
+
+
 @contextmanager
 def refusing(reason: str) -> Iterator[None]:
     """Refuse the request for this reason if the block raises a ValueError, in the error's words."""
@@ -87,7 +90,7 @@ class Export(Response):
     is released at the end. ``seconds``: how long the sending may take.
     """
 
-    media_type = "application/vnd.apache.parquet"
+    media_type = PARQUET
 
     def __init__(
         self, name: str, process: WorkerProcess, size: int, exports: asyncio.Semaphore, seconds: float
@@ -208,22 +211,21 @@ def _api(scope: str, method: str, path: str, handle: Handler, summary: str, *ref
 
 DONE: dict[str, Any] = {"gives": "", "good": (204,)}
 """An answer without content."""
+UNSHIPPED = ("no job", "no result", "model")
+"""Why a model may not be shipped."""
 ANALYST = (
     _api("read", "GET", "counts", _figure("counts"), "How many reports there are"),
     _api(
         "read", "GET", "estimates", _figure("estimates", EstimatesQuery), "What the reports say", query=EstimatesQuery
     ),
     _api("read", "GET", "joint", _figure("joint", JointQuery), "Two questions together", query=JointQuery),
-    _api("export", "GET", "reports.parquet", export, "The reports themselves, in an order of chance",
-         gives=Export.media_type),
+    _api("export", "GET", "reports.parquet", export, "The reports themselves, in an order of chance", gives=PARQUET),
     _api("jobs", "GET", "jobs", list_jobs, "All jobs", gives=JobList),
     _api("jobs", "POST", "jobs", add_job, "Start a job", "job", takes=NewJob, gives=JobState, good=(202,)),
     _api("jobs", "GET", "jobs/{job}", show_job, "A job as it stands", "no job", gives=JobState),
     _api("jobs", "DELETE", "jobs/{job}", end_job, "Stop a job, or delete one that has ended", "no job", **DONE),
     _api("jobs", "GET", "jobs/{job}/result", show_job_result, "What came of a job", "no job", "no result"),
-    _api(
-        "ship", "PUT", "model", ship_model, "Send a model home", "no job", "no result", "model", takes=Shipment, **DONE
-    ),
+    _api("ship", "PUT", "model", ship_model, "Send a model home", *UNSHIPPED, takes=Shipment, **DONE),
     _api("ship", "DELETE", "model", withdraw_model, "Take the model back", **DONE),
 )
 """The endpoints that need an analyst's token."""

@@ -15,16 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.collector.background.writer import BusyError
 from sfumato.collector.http.analyst import ANALYST
-from sfumato.collector.http.endpoints import (
-    ANYBODY,
-    JSON,
-    Endpoint,
-    check_path,
-    check_token,
-    json_response,
-    openapi_document,
-)
-from sfumato.collector.http.messages import RequestProblem
+from sfumato.collector.http.endpoints import ANYBODY, JSON, Endpoint, check_path, check_token, openapi, problem_response
 from sfumato.collector.http.pages import PAGES
 from sfumato.collector.http.public import PUBLIC, PUBLIC_PAGES
 from sfumato.collector.http.service import Service
@@ -42,7 +33,7 @@ EVERYWHERE = {
 @cache
 def openapi_json() -> bytes:
     """Return the OpenAPI document of the described endpoints as JSON."""
-    return json_text(openapi_document(DESCRIBED, version("sfumato"))).encode()
+    return json_text(openapi(DESCRIBED, version("sfumato"))).encode()
 
 
 async def describe(service: Service, request: Request) -> Response:
@@ -72,7 +63,7 @@ def application(service: Service) -> ASGIApp:
             trace = trace.tb_next
         where = "" if trace is None else f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
         service.log.event("failed", kind=type(error).__name__, where=where)
-        return json_response(RequestProblem("something went wrong here; send it again later"), 500)
+        return problem_response("something went wrong here; send it again later", 500)
 
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in (*DESCRIBED, *PAGES, *PUBLIC_PAGES):
@@ -109,7 +100,7 @@ class Dispatcher:
         endpoint = self.methods.get("GET" if request.method == "HEAD" else request.method)
         if endpoint is None:
             allowed = ", ".join(self.allowed)
-            return json_response(RequestProblem(f"this address takes {allowed}"), 405, {"Allow": allowed})
+            return problem_response(f"this address takes {allowed}", 405, {"Allow": allowed})
         service = self.service
         served = service.surveys.get(request.path_params.get("survey", ""))
         try:
@@ -127,7 +118,7 @@ class Dispatcher:
             service.log.store_failed(error)
             refused = RefusedError("store")
         service.count_refusal(refused.reason, None if endpoint.scope or request.method in ("GET", "HEAD") else served)
-        return json_response(RequestProblem(refused.sentence), refused.status, refused.headers())
+        return problem_response(refused.sentence, refused.status, refused.headers())
 
 
 def _answer_preflight(allowed: list[str]) -> Response:
@@ -160,11 +151,9 @@ class ResponseCounter:
 
 async def _answer_no_path(request: Request, error: Exception) -> Response:
     """Answer 404 to an address that no endpoint has."""
-    return json_response(RequestProblem("there is nothing at this address"), 404)
+    return problem_response("there is nothing at this address", 404)
 
 
 async def _answer_no_method(request: Request, error: Exception) -> Response:
     """Answer 405 to a method that the address does not take."""
-    return json_response(
-        RequestProblem("this address does not take this method"), 405, getattr(error, "headers", None)
-    )
+    return problem_response("this address does not take this method", 405, getattr(error, "headers", None))

@@ -79,6 +79,11 @@ def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | No
     return Response(msgspec.json.encode(value), status, dict(headers or {}), JSON)
 
 
+def problem_response(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response that says why a request was refused."""
+    return json_response(RequestProblem(sentence), status, headers)
+
+
 async def read_body(service: Service, request: Request, limit: int | None = None) -> bytes:
     """Return the body of a request. RefusedError: it is longer than ``limit`` bytes, or takes too long to arrive.
 
@@ -154,7 +159,7 @@ def is_from_own_page(request: Request) -> bool:
     return request.headers.get("origin", "").partition("://")[2] == request.headers.get("host", "-")
 
 
-def openapi_document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
+def openapi(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of a table of endpoints, as plain data."""
     endpoints = list(endpoints)
     forms = [each.takes for each in endpoints if each.takes] + [e.gives for e in endpoints if isinstance(e.gives, type)]

@@ -56,8 +56,7 @@ def _login_page(survey: str, problem: str = "", status: int = 200) -> Response:
         page.note(sentence(problem), good=False)
     token_field = tag("input", name_="token", type="password", autocomplete="off", required="")
     survey_field = tag("input", name_="survey", type="hidden", value=survey)
-    button = tag("button", "Sign in")
-    label = tag("label", "Token ", token_field)
+    label, button = tag("label", "Token ", token_field), tag("button", "Sign in")
     page.add(tag("form", survey_field, label, " ", button, method="post", action="/login"))
     return Response(page.html(), status, page_headers(page.policy), "text/html")
 

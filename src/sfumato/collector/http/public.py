@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,15 +14,8 @@ from sfumato.client.page import MODEL
 from sfumato.collector.access import invitation_hash
 from sfumato.collector.form import ReportError
 from sfumato.collector.http.documents import ServedSurvey
-from sfumato.collector.http.endpoints import JSON, Endpoint, Handler, json_response, reader_of
-from sfumato.collector.http.messages import (
-    Refusal,
-    ReportBatch,
-    RequestProblem,
-    SentReport,
-    SingleReport,
-    SubmissionVerdict,
-)
+from sfumato.collector.http.endpoints import JSON, Endpoint, Handler, json_response, problem_response, reader_of
+from sfumato.collector.http.messages import Refusal, ReportBatch, SentReport, SingleReport, SubmissionVerdict
 from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import RefusedError
 from sfumato.collector.store import ACCEPTED, Arrival
@@ -45,8 +39,7 @@ async def submit_one(service: Service, request: Request) -> Response:
     return await _take(service, served, single.plan, [sent])
 
 
-read_batch = reader_of(ReportBatch)
-read_single = reader_of(SingleReport)
+read_batch, read_single = reader_of(ReportBatch), reader_of(SingleReport)
 
 
 async def _take(service: Service, served: ServedSurvey, plan: str, reports: list[SentReport]) -> Response:
@@ -123,7 +116,7 @@ async def redirect_to_page(service: Service, request: Request) -> Response:
 async def check_health(service: Service, request: Request) -> Response:
     """Answer whether the store works: 200, or 503 with the reason."""
     illness = await service.illness()
-    return json_response(RequestProblem(illness), 503) if illness else json_response({"status": "ok"})
+    return problem_response(illness, 503) if illness else json_response({"status": "ok"})
 
 
 async def send_metrics(service: Service, request: Request) -> Response:
@@ -132,16 +125,14 @@ async def send_metrics(service: Service, request: Request) -> Response:
     return Response(text, media_type="text/plain; version=0.0.4")
 
 
-SUBMISSION_REFUSALS = ("plan", "report", "closed", "invitation", "conflict", "withdrawn", "busy", "store")
+SUBMISSION: dict[str, Any] = {
+    "gives": SubmissionVerdict,
+    "refuses": ("plan", "report", "closed", "invitation", "conflict", "withdrawn", "busy", "store"),
+}
+"""How reports are answered, and why they may be refused."""
 PUBLIC = (
-    Endpoint(
-        "POST", "/{survey}/reports", submit, "Send reports", ReportBatch, SubmissionVerdict,
-        refuses=SUBMISSION_REFUSALS,
-    ),
-    Endpoint(
-        "PUT", "/{survey}/reports/{id}", submit_one, "Send one report", SingleReport, SubmissionVerdict,
-        refuses=SUBMISSION_REFUSALS,
-    ),
+    Endpoint("POST", "/{survey}/reports", submit, "Send reports", ReportBatch, **SUBMISSION),
+    Endpoint("PUT", "/{survey}/reports/{id}", submit_one, "Send one report", SingleReport, **SUBMISSION),
     Endpoint(
         "DELETE", "/{survey}/reports/{id}", withdraw, "Withdraw a report", gives="", good=(204,),
         refuses=("absent", "busy", "store"),
