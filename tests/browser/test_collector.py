@@ -33,18 +33,19 @@ PLAN = open_class()
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with serving(str(tmp_path_factory.mktemp("store") / "store.db"), invited=True, plan=PLAN, rest=0) as running:
+    store = str(tmp_path_factory.mktemp("store") / "store.db")
+    with serving(store, invited=True, plan=PLAN, pause_factor=0) as running:
         yield running
 
 
 def invitations(running: Running, number: int) -> list[str]:
     with open_store(running.address).connected() as connection, connection.transaction():
-        return issue_invitations(connection, connection.known_survey("town"), number)
+        return issue_invitations(connection, connection.require_survey("town"), number)
 
 
 def stored(running: Running) -> int:
     with open_store(running.address).connected() as connection:
-        return connection.how_many(connection.known_survey("town").number)
+        return connection.count_reports(connection.require_survey("town").number)
 
 
 def crowd(number: int) -> dict[str, Any]:

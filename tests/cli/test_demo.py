@@ -66,7 +66,7 @@ def test_the_reports_went_through_a_collector_which_keeps_nothing_else(demo):
     store = open_store(str(folder / "survey.db"))
     with store.connected() as connection:
         (survey,) = connection.surveys()
-        assert connection.how_many(survey.number) == 5000
+        assert connection.count_reports(survey.number) == 5000
         assert survey.model is not None and valid_tokens(connection) == []
         assert [job["state"] for job in connection.jobs()] == ["done"]
     assert "one person answered in a real browser" in printed or "no browser that could answer" in printed

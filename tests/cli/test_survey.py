@@ -18,9 +18,9 @@ from pyarrow import parquet
 
 from sfumato import cli
 from sfumato.channels.baskets import SelectASize
-from sfumato.collector.access import allows
+from sfumato.collector.access import refusal_of
 from sfumato.collector.form import ReportForm
-from sfumato.collector.simulate import drawn_people, reports_of
+from sfumato.collector.simulate import draw_people, reports_of
 from sfumato.collector.store import Arrival, Store, open_store
 from sfumato.domain import Items
 from tests.cli.conftest import PLAN
@@ -41,9 +41,9 @@ def town(sfumato, folder):
 def take(store: Store, name: str, people: int) -> None:
     """Reports of people who are drawn at random."""
     with store.connected() as connection, connection.transaction():
-        survey = connection.known_survey(name)
+        survey = connection.require_survey(name)
         form = ReportForm(survey.plan)
-        reports = reports_of(survey.plan, drawn_people(survey.plan, people, np.random.default_rng(4)))
+        reports = reports_of(survey.plan, draw_people(survey.plan, people, np.random.default_rng(4)))
         rows = [form.pack(dict(zip(reports, row, strict=True))) for row in zip(*reports.values(), strict=True)]
         assert not any(connection.take([Arrival(survey.number, secrets.token_bytes(16), row) for row in rows]))
 
@@ -96,15 +96,16 @@ def test_a_token_is_shown_once_and_ends_when_it_is_revoked(sfumato, refused, tow
     token = sfumato("survey token town --scope read --scope jobs --days 3").out.strip()
     other = sfumato("survey token").out.strip()
     with town.connected() as connection:
-        number = connection.known_survey("town").number
-        assert [allows(connection, token, number, scope) for scope in ("read", "jobs", "export")] == ["", "", "scope"]
-        assert allows(connection, other, number, "export") == allows(connection, other, None, "metrics") == ""
+        number = connection.require_survey("town").number
+        reasons = [refusal_of(connection, token, number, scope) for scope in ("read", "jobs", "export")]
+        assert reasons == ["", "", "scope"]
+        assert refusal_of(connection, other, number, "export") == refusal_of(connection, other, None, "metrics") == ""
     found = {each["id"]: each for each in listed(sfumato)["tokens"]}
     assert found[token.partition(".")[0]]["scopes"] == ["read", "jobs"]
     assert found[other.partition(".")[0]]["survey"] is None
     assert sfumato(f"survey revoke {token}").code == 0
     with town.connected() as connection:
-        assert allows(connection, token, number, "read") == "token"
+        assert refusal_of(connection, token, number, "read") == "token"
     assert "there is no token" in refused("survey revoke 0123456789abcdef")
     assert "did you mean" in refused("survey token town --scope reads")
     assert len(listed(sfumato)["tokens"]) == 1
@@ -153,7 +154,7 @@ def test_a_copy_is_whole_private_and_comes_back(sfumato, refused, folder, town):
 
 def test_a_survey_is_deleted_only_when_that_is_meant_and_leaves_nothing(sfumato, refused, folder, town):
     with town.connected() as connection:
-        number = connection.known_survey("town").number
+        number = connection.require_survey("town").number
         some = next(iter(connection.reports(number)))[0]
     assert "was not deleted" in refused("survey delete town")
     assert sfumato("survey delete town --yes").out == "survey 'town' and its 40 reports are deleted\n"
@@ -202,4 +203,4 @@ def test_deleting_is_asked_at_a_terminal(folder, town):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
     assert b"its 40 reports cannot be brought back" in said and b"was not deleted" in said
     with town.connected() as connection:
-        assert connection.how_many(connection.known_survey("town").number) == 40
+        assert connection.count_reports(connection.require_survey("town").number) == 40

@@ -30,7 +30,7 @@ def fill(address: str, number: int) -> None:
     """Reports of as many people, without the way over the wire."""
     form = ReportForm(PLAN)
     with open_store(address).connected() as connection, connection.transaction():
-        survey = connection.known_survey("town").number
+        survey = connection.require_survey("town").number
         connection.take(
             [Arrival(survey, bytes.fromhex(one["id"]), form.pack(one["report"])) for one in reports(number)]
         )

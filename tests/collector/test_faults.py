@@ -108,7 +108,7 @@ class Senders:
 def check_exactly_once(address: str, senders: Senders) -> None:
     assert not senders.wrong, senders.wrong[:3]
     with open_store(address).connected() as connection:
-        survey = connection.known_survey("town").number
+        survey = connection.require_survey("town").number
         ids = {bytes(id).hex() for (id,) in connection.rows("SELECT id FROM reports WHERE survey = ?", survey)}
         table = ReportForm(PLAN).table([row for page in connection.reports(survey) for row in page])
         accepted = sum(number for _, what, number in connection.tallies(survey) if what == "accepted")
@@ -203,7 +203,7 @@ def test_a_full_disk_refuses_politely_and_goes_on_when_there_is_room(tmp_path: P
             assert running.ask("POST", "/town/reports", batch(*later)).status == 200
         kept = sum(500 for answer in refused if answer.status == 200)
         with open_store(address).connected() as connection:
-            assert connection.how_many(connection.known_survey("town").number) == 1 + kept + 5
+            assert connection.count_reports(connection.require_survey("town").number) == 1 + kept + 5
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
@@ -223,7 +223,7 @@ def test_two_versions_of_a_plan_do_not_mix(address: str) -> None:
         with open_store(address).connected() as connection:
             with pytest.raises(ValueError, match="another plan"):
                 connection.open_survey("town", PLAN)
-            assert connection.known_survey("town").plan.identity == TOWN.identity
+            assert connection.require_survey("town").plan.identity == TOWN.identity
 
 
 def test_when_it_is_told_to_stop_it_answers_what_it_has_begun(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_numbers_beyond_all_measure_are_refused_on_the_finest_grid_too(value: fl
     for asked in (pair, fine | {"channel": "square-wave", "gamma": 9}, *noisy.values()):
         form = ReportForm(sf.Plan.from_dict({"attributes": {"x": asked}}))
         with pytest.raises(ReportError):
-            form.pack(dict.fromkeys(form.parts[0].names, value))
+            form.pack(dict.fromkeys(form.codecs[0].names, value))
 
 
 @pytest.mark.parametrize("labels", [[1, "a"], [True, "no"], [2**63, 1], [10**30, 0.5]])

@@ -16,7 +16,7 @@ from sfumato import collector
 from sfumato.client.wire import ask
 from sfumato.collector import Settings, UnservablePlanError, start
 from sfumato.collector.http.server import Complaints
-from sfumato.collector.simulate import Crowd, drawn_people, reports_of
+from sfumato.collector.simulate import Crowd, draw_people, reports_of
 from sfumato.collector.store import StoreError, open_store
 from tests.collector.serving import PLAN
 
@@ -27,7 +27,7 @@ def test_it_answers_when_it_has_started_and_not_when_it_has_stopped(address: str
     with start(PLAN, address) as running:
         assert [survey.name for survey in running.surveys] == ["town"]
         crowd = Crowd(PLAN, running.page("town"))
-        crowd.send(reports_of(PLAN, drawn_people(PLAN, 300, np.random.default_rng(1))))
+        crowd.send(reports_of(PLAN, draw_people(PLAN, 300, np.random.default_rng(1))))
         assert crowd.outcome.accepted == 300
         assert running.token is not None
         counted = ask(running.page("town") + "api/counts", token=running.token, seconds=60)

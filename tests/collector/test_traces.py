@@ -55,7 +55,7 @@ def after(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list
     address = str(folder / "store.db")
     with serving(address, invited=True, plan=PLAN) as running:
         with open_store(address).connected() as connection, connection.transaction():
-            codes = issue_invitations(connection, connection.known_survey("town"), PEOPLE)
+            codes = issue_invitations(connection, connection.require_survey("town"), PEOPLE)
         people = {"confession": np.array([TRUE["confession"]] * PEOPLE), "age": np.full(PEOPLE, TRUE["age"])}
         blurred = PLAN.randomize(people)
         sent = [
@@ -94,7 +94,7 @@ def test_an_invitation_and_a_report_stand_in_no_row_together(after: tuple[Path, 
         for table in ("reports", "invitations"):
             columns = {row[1] for row in connection.rows(f"PRAGMA table_info({table})")}
             assert columns == {"reports": {"survey", "id", "body"}, "invitations": {"survey", "code", "used"}}[table]
-        assert connection.invitations(connection.known_survey("town").number) == (PEOPLE, PEOPLE)
+        assert connection.invitations(connection.require_survey("town").number) == (PEOPLE, PEOPLE)
 
 
 def test_the_order_of_rows_is_not_the_order_of_arrival(after: tuple[Path, list[str], list[str]]) -> None:
@@ -112,7 +112,7 @@ def test_after_tidying_the_file_shows_no_order_and_nothing_withdrawn(after: tupl
     folder, _, ids = after
     store = open_store(str(folder / "store.db"))
     with store.connected() as connection, connection.transaction():
-        assert connection.withdraw(connection.known_survey("town").number, bytes.fromhex(ids[0]))
+        assert connection.withdraw(connection.require_survey("town").number, bytes.fromhex(ids[0]))
     store.tidy()
     data = (folder / "store.db").read_bytes()
     places = [data.find(bytes.fromhex(id)) for id in ids[1:]]

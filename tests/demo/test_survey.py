@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.demo.survey import Survey, learn, survey_page
+from sfumato.demo.survey import SimulatedSurvey, learn, survey_page
 
 PLAN = """
 name = "town"
@@ -33,12 +33,12 @@ def draw_people(n: int, rng: np.random.Generator) -> dict:
 
 @pytest.fixture(scope="module")
 def survey():
-    return Survey.simulate(sf.Plan.loads(PLAN), lambda rng: draw_people(4000, rng), np.random.default_rng(1))
+    return SimulatedSurvey.simulate(sf.Plan.loads(PLAN), lambda rng: draw_people(4000, rng), np.random.default_rng(1))
 
 
 def test_estimates_lie_nearer_to_the_truth_than_the_reports(survey):
-    assert list(survey.asked) == ["age", "smokes"]
-    for name in survey.asked:
+    assert list(survey.channels) == ["age", "smokes"]
+    for name in survey.channels:
         one = survey.compare(name)
         assert one.error < one.error_of_reports
         assert one.truth.sum() == pytest.approx(1)
@@ -50,6 +50,6 @@ def test_a_tree_from_reports_lies_between_the_largest_class_and_the_truth(survey
     lesson = learn(survey, fresh, seed=0)
     assert lesson.largest_class + 0.1 < lesson.from_reports <= lesson.from_truth + 0.01
     assert lesson.measured()["test"]["records"] == 2000
-    page = survey_page(survey, [survey.compare(name) for name in survey.asked], lesson).html()
+    page = survey_page(survey, [survey.compare(name) for name in survey.channels], lesson).html()
     for words in ("A town survey, blurred", "you choose how much is hidden: open or shy", "What can be learned"):
         assert words in page

@@ -1,9 +1,9 @@
 """The command line: `sfumato check | randomize | reconstruct | …`.
 
-A command lives in a module of its own beside this file: a function of the same name and its ``EXAMPLES``, or a typer
-application of that name for a group of commands. Options that belong together are a dataclass (`options`). A command's
-name stands in ``COMMANDS``, in the order in which data flows, and it is loaded when it is called. Bad input is a
-``ValueError``, ``TypeError`` or ``OSError`` anywhere below: it becomes one line on stderr and exit code 2.
+A command is a module beside this file with a function of the same name and its ``EXAMPLES``, or with a typer
+application of that name for a group of commands. Options that belong together are a dataclass (`options`). The names
+stand in ``COMMANDS``, in the order in which data flows; a module is imported when its command is called. Bad input
+raises a ``ValueError``, ``TypeError`` or ``OSError`` anywhere below, which becomes one line on stderr and exit code 2.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ COMMANDS = (
 
 Step = TypeVar("Step")
 BAD_INPUT = 2
+"""The exit code for bad input or configuration; shells use it for wrong usage."""
 INTERRUPTED = 130
+"""The exit code after Ctrl-C: as in shells, 128 and the number of the signal SIGINT, 2."""
 STOPPED = "sfumato: interrupted; nothing half-written is left behind"
 
 
 def main() -> None:
-    """Entry point of the `sfumato` script."""
+    """Run the `sfumato` script: the command of the process's arguments."""
     import signal
 
     signal.signal(signal.SIGINT, _stop)
@@ -51,7 +53,11 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code: 0, or 2 after one line that says what to correct."""
+    """Run one command and return its exit code.
+
+    0: it is done. 2: the input is bad, after one line on stderr that says what to correct. 130: it was interrupted.
+    Others are the command's own.
+    """
     from typer import Abort
     from typer.main import get_command
 
@@ -73,7 +79,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
-    """The typer application with these commands registered."""
+    """Return the typer application with these commands, whose modules are imported."""
     import typer
 
     from sfumato.cli.options import with_options
@@ -105,14 +111,17 @@ def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
 
 
 def _version() -> str:
+    """Return the name and the version of the package."""
     import sfumato
 
     return f"sfumato {sfumato.__version__}"
 
 
 def _stop(signal: int, frame: Any) -> NoReturn:
-    """Ctrl-C ends the process here and now: an exception in the middle of an import or of a library's callback may be
-    swallowed or reworded on its way."""
+    """End the process at once after Ctrl-C, and remove unfinished files.
+
+    An exception would be swallowed or reworded if it came in the middle of an import or of a library's callback.
+    """
     files = sys.modules.get("sfumato.tables.files")
     for part in list(getattr(files, "UNFINISHED", ())):
         part.unlink(missing_ok=True)
@@ -122,7 +131,7 @@ def _stop(signal: int, frame: Any) -> NoReturn:
 
 
 def _one_line(error: Exception) -> str | None:
-    """What to tell the person at the keyboard; None for a defect of ours, which deserves its traceback."""
+    """Return an error as one line for the user; None for a defect of sfumato, which is shown with its traceback."""
     if hasattr(error, "format_message"):  # typer's own usage errors
         text = error.format_message() or "no command given"
         return f"{_flat(text).rstrip('.')}; see sfumato --help"
@@ -134,32 +143,34 @@ def _one_line(error: Exception) -> str | None:
 
 
 def _flat(text: object) -> str:
+    """Return a text on one line, without characters that a terminal would obey."""
     return visible(" ".join(str(text).split()))
 
 
-# --- what commands say: tables and progress for a person at a terminal, JSON for machines ---------------------------
+# --- output of commands: tables and progress for a person at a terminal, JSON for machines --------------------------
 
 
 def console() -> Console:
-    """Standard output; plain text without colours when it is not a terminal."""
+    """Return rich's console on standard output: plain text without colours if that is not a terminal."""
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def say(text: str = "") -> None:
+    """Print a result for a person on standard output."""
     console().print(visible(text), markup=False)
 
 
 def say_written(*paths: object) -> None:
-    """Where the results are; None is nothing."""
+    """Print the path of every file that was written; None stands for a file that was not wanted."""
     for path in paths:
         if path is not None:
             say(f"written to {path}")
 
 
 def say_table(rows: Iterable[Sequence[str]], words: Sequence[str] = (), numbers: Sequence[str] = ()) -> None:
-    """Rows under headings: columns of words to the left, then columns of numbers to the right."""
+    """Print rows as a table with headings: first columns of words, aligned left, then columns of numbers, right."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -174,26 +185,27 @@ def say_table(rows: Iterable[Sequence[str]], words: Sequence[str] = (), numbers:
 
 
 def note(text: str) -> None:
-    """A remark that must not mix with the result: on stderr."""
+    """Print a remark on stderr, apart from the results on standard output."""
     print(f"sfumato: {visible(text)}", file=sys.stderr)
 
 
 def emit_json(value: Any) -> None:
+    """Print a result for machines: JSON on standard output."""
     print(json_text(value, indent=2))
 
 
 def progress(steps: Iterable[Step], what: str) -> Iterator[Step]:
-    """The same steps, with a line that moves on stderr when that is a terminal."""
+    """Yield the steps, with a progress bar named ``what`` on stderr if that is a terminal."""
     steps = list(steps)
-    with counting(what) as told:
+    with counting(what) as show_progress:
         for done, step in enumerate(steps, 1):
             yield step
-            told(done, len(steps))
+            show_progress(done, len(steps))
 
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """What to call with (done, in all): a line that moves on stderr when that is a terminal."""
+    """Show a progress bar on stderr, if that is a terminal, during the block; yield a function of (done, total)."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return

@@ -1,4 +1,4 @@
-"""`python -m sfumato.cli`: the same as the `sfumato` script."""
+"""`python -m sfumato.cli`: run the `sfumato` script."""
 
 from sfumato.cli import main
 

@@ -1,4 +1,4 @@
-"""`sfumato advise`: channels that meet a target, and what they cost."""
+"""`sfumato advise`: propose channels that meet a target, with what they cost in accuracy."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import typer
 
 from sfumato.cli import emit_json, say, say_written
 from sfumato.cli.audit import Reports, Times, Truth, people_tables
-from sfumato.cli.plans import AsJson, PlanFile, ShowValues, load_plan, naming
+from sfumato.cli.plans import AsJson, PlanFile, ShowValues, load_plan
 from sfumato.privacy import advise as advise_plan
-from sfumato.tables import check_target, write_text
+from sfumato.tables import check_target, naming, write_text
 
 EXAMPLES = """Examples:
 
@@ -49,13 +49,13 @@ def advise(
         check_target(output, (".json",), apart=[plan, *(reports or []), *(truth or [])])
     tables = people_tables(loaded, reports, truth)
     with naming(plan):
-        told = advise_plan(loaded, target, **tables, means=mean or (), times=times, people=people)
+        advice = advise_plan(loaded, target, **tables, means=mean or (), times=times, people=people)
     if output is not None:
-        write_text(told.plan.to_json(), output)
+        write_text(advice.plan.to_json(), output)
     if as_json:
-        emit_json(told.to_dict())
+        emit_json(advice.to_dict())
         return
-    say(str(told))
+    say(str(advice))
     if output is not None:
         say()
     say_written(output)

@@ -1,4 +1,4 @@
-"""`sfumato audit`: attack a plan, check its implementation, and write the statements."""
+"""`sfumato audit`: attack a plan, check its implementation, and write pages for its reviewer and its respondents."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, say
-from sfumato.cli.plans import AsJson, PlanFile, ShowValues, asked, files_option, load_plan, naming, read_answers
+from sfumato.cli.plans import AsJson, PlanFile, ShowValues, blurred_channels, files_option, load_plan, read_answers
 from sfumato.domain import Categories, Items, as_array
 from sfumato.plan import Plan
 from sfumato.privacy import Audit
 from sfumato.privacy import audit as audit_plan
 from sfumato.privacy.audit import SAMPLES
 from sfumato.prose import suggest
-from sfumato.tables import check_target, write_text
+from sfumato.tables import check_target, naming, write_text
 
 FAILED = 1
+"""The exit code when the implementation breaks its statement or a target is missed."""
 TABLES = (".csv", ".parquet")
+"""The endings by which a file of reports is told from a command line."""
 PROGRAM_COLUMNS = ["attribute", "true", "reported"]
+"""The columns of a file of another program's reports."""
 EXAMPLES = """Examples:
 
   sfumato audit plan.toml
@@ -60,8 +63,8 @@ Respondent = Annotated[Path | None, typer.Option(help="Write the respondent's pa
 
 
 @dataclass(frozen=True)
-class Pages:
-    """Where the audit is told."""
+class AuditOutput:
+    """The options that say where an audit is written: pages, or JSON on standard output."""
 
     html: Html = None
     respondent: Respondent = None
@@ -69,22 +72,23 @@ class Pages:
 
     @property
     def wanted(self) -> list[tuple[Path, str]]:
-        """The pages that are wanted, and who reads each."""
+        """(path, reader) of the pages that are wanted; the reader is "reviewer" or "respondent"."""
         both = ((self.html, "reviewer"), (self.respondent, "respondent"))
         return [(path, reader) for path, reader in both if path is not None]
 
-    def check(self, given: list[Path | None]) -> None:
-        """Refuse to write over what is read, and one page over the other."""
-        for place, (path, _) in enumerate(self.wanted):
-            check_target(path, (".html",), apart=[*given, *(other for other, _ in self.wanted[:place])])
+    def check(self, inputs: list[Path | None]) -> None:
+        """Raise a ValueError if a page would be written over a file that is read, or over the other page."""
+        for index, (path, _) in enumerate(self.wanted):
+            check_target(path, (".html",), apart=[*inputs, *(other for other, _ in self.wanted[:index])])
 
-    def deliver(self, told: Audit) -> None:
+    def write(self, audited: Audit) -> None:
+        """Write the pages, and print the audit."""
         for path, reader in self.wanted:
-            write_text(told.to_html(reader), path)
+            write_text(audited.to_html(reader), path)
         if self.as_json:
-            emit_json(told.to_dict())
+            emit_json(audited.to_dict())
             return
-        say(str(told))
+        say(str(audited))
         for path, _ in self.wanted:
             say(f"\nwritten to {path}")
 
@@ -98,61 +102,62 @@ def audit(
     program: Program = None,
     samples: Samples = SAMPLES,
     *,
-    pages: Pages,
+    results: AuditOutput,
     show_values: ShowValues = False,
 ) -> None:
     """Attack the plan and check, by exact tests on its own reports, that the implementation keeps to its statement."""
     loaded = load_plan(plan)
-    shown = None if program is None else reports_file(program)
-    pages.check([plan, *(reports or []), *(truth or []), shown])
+    program_file = None if program is None else reports_file(program)
+    results.check([plan, *(reports or []), *(truth or []), program_file])
     tables = people_tables(loaded, reports, truth)
-    implementation = program if shown is None else program_reports(loaded, shown)
+    implementation = program if program_file is None else program_reports(loaded, program_file)
     with naming(reports or truth or plan):
-        told = audit_plan(
+        audited = audit_plan(
             loaded, **tables, targets=target or [], implementation=implementation, times=times, samples=samples
         )
-    pages.deliver(told)
-    if not told.passed:
+    results.write(audited)
+    if not audited.passed:
         raise typer.Exit(FAILED)
 
 
 def people_tables(plan: Plan, reports: list[Path] | None, truth: list[Path] | None) -> dict[str, Any]:
-    """The tables that were named, checked for the plan's columns."""
+    """Read the files of reports or of true values that options name; return the table as ``reports`` or ``truth``."""
     if reports is not None and truth is not None:
         raise ValueError("--reports and --truth are both given; give one of the two")
-    found: dict[str, Any] = {}
-    wanted = [name for name, each in plan.attributes.items() if not isinstance(each.domain, Items)]
+    tables: dict[str, Any] = {}
+    columns = [name for name, each in plan.attributes.items() if not isinstance(each.domain, Items)]
     for name, path in (("reports", reports), ("truth", truth)):
         if path is not None:
-            found[name] = read_answers(path, plan, wanted, reports=name == "reports")
-    return found
+            tables[name] = read_answers(path, plan, columns, reports=name == "reports")
+    return tables
 
 
 def reports_file(program: str) -> Path | None:
-    """The file of reports that is meant; None: a command line."""
+    """Return the file of reports that --program names; None if it is a command line."""
     path = Path(program)
     return path if path.suffix.lower() in TABLES and path.exists() else None
 
 
 def program_reports(plan: Plan, path: Path) -> dict[str, dict[Any, Any]]:
-    """{attribute: {true value: reports}} of another program's table."""
+    """Read the file of another program's reports as {attribute: {true value: reports}}."""
     table = read_answers(path, None, PROGRAM_COLUMNS, text=PROGRAM_COLUMNS)
     names, true, reported = (as_array(table.column(name)) for name in PROGRAM_COLUMNS)
-    found: dict[str, dict[Any, Any]] = {}
+    reports: dict[str, dict[Any, Any]] = {}
     for name in dict.fromkeys(names.tolist()):
         if name not in plan.attributes or plan.attributes[name].channel is None:
-            raise ValueError(f"{path}: attribute {name!r} has no channel in the plan{suggest(str(name), asked(plan))}")
-        read = _reader(plan.attributes[name].domain)
-        own = names == name
+            similar = suggest(str(name), blurred_channels(plan))
+            raise ValueError(f"{path}: attribute {name!r} has no channel in the plan{similar}")
+        read = _reader_of(plan.attributes[name].domain)
+        rows = names == name
         with naming(path):
-            values = {text: read(text) for text in dict.fromkeys(true[own].tolist())}
-            found[name] = {
-                value: [read(text) for text in reported[own & (true == key)]] for key, value in values.items()
+            values = {text: read(text) for text in dict.fromkeys(true[rows].tolist())}
+            reports[name] = {
+                value: [read(text) for text in reported[rows & (true == key)]] for key, value in values.items()
             }
-    return found
+    return reports
 
 
-def _reader(domain: Any) -> Any:
-    """Text back to the values it was written from."""
+def _reader_of(domain: Any) -> Any:
+    """Return a function from a text to the value of the domain that it was written from; from others to themselves."""
     labels = {str(label): label for label in domain.labels} if isinstance(domain, Categories) else None
     return float if labels is None else lambda text: labels.get(text, text)

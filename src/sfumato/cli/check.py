@@ -1,4 +1,4 @@
-"""`sfumato check`: is the plan sound, and what does it promise?"""
+"""`sfumato check`: validate a plan, and say what its reports can reveal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import console, emit_json, say, say_written
-from sfumato.cli.plans import AsJson, PlanFile, asked, files_option, load_plan, read_answers
+from sfumato.cli.plans import AsJson, PlanFile, blurred_channels, files_option, load_plan, read_answers
 from sfumato.guarantee import CombinedGuarantee
 from sfumato.guarantee.page import page_of
 from sfumato.plan import Plan
@@ -31,19 +31,20 @@ PageOutput = Annotated[Path | None, typer.Option("--page", help="Write the page 
 def check(plan: PlanFile, truth: Truth = None, page: PageOutput = None, as_json: AsJson = False) -> None:
     """Validate a plan and say in words what each answer can reveal, and all of them together."""
     loaded = load_plan(plan)
-    known = None if truth is None else read_answers(truth, loaded, loaded.columns)
-    total = loaded.guarantee(truth=known)
+    true_records = None if truth is None else read_answers(truth, loaded, loaded.columns)
+    total = loaded.guarantee(truth=true_records)
     if page is not None:
         check_target(page, (".html",))
         page_of(loaded.headings, total).write(page)
     if as_json:
-        emit_json(_for_machines(loaded, total))
+        emit_json(_as_data(loaded, total))
         return
-    _in_words(loaded, total)
+    _say(loaded, total)
     say_written(page)
 
 
-def _for_machines(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
+def _as_data(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
+    """Return the plan's attributes, budget and guarantees as plain data for JSON."""
     attributes = {
         name: {
             "role": attribute.role,
@@ -55,35 +56,36 @@ def _for_machines(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
     }
     budget = {}
     if plan.budget is not None:
-        ways = variance_by_questions_each(plan.attributes, plan.budget)
-        budget = {"budget": {"gamma": plan.budget, "shares": plan.shares, "variance_by_questions_each": ways}}
+        variances = variance_by_questions_each(plan.attributes, plan.budget)
+        budget = {"budget": {"gamma": plan.budget, "shares": plan.shares, "variance_by_questions_each": variances}}
     return {"plan": plan.name, **budget, "attributes": attributes, "total": total.to_dict()}
 
 
-def _on_questions_each(plan: Plan, ways: dict[int, float]) -> str:
-    """How many questions each person should answer under the bound."""
-    count, own = len(ways), plan.questions_each or len(ways)
-    best = min(ways, key=lambda each: (ways[each], each != own))
-    now = "all" if own == count else f"{own} of the {count}"
-    if best == own:
+def _advice_on_questions_each(plan: Plan, variances: dict[int, float]) -> str:
+    """Return a sentence on how many questions a person should answer, from the variance of estimates by that number."""
+    count, present = len(variances), plan.questions_each or len(variances)
+    best = min(variances, key=lambda number: (variances[number], number != present))
+    now = "all" if present == count else f"{present} of the {count}"
+    if best == present:
         return f"Each person answers {now} questions; no other number gives estimates less variance under this bound."
-    meant = "without questions_each" if best == count else f"with questions_each = {best}"
-    less = percent(ways[best] / ways[own])
-    return f"Each person answers {now} questions; {meant} estimates have {less} of the variance."
+    change = "without questions_each" if best == count else f"with questions_each = {best}"
+    ratio = percent(variances[best] / variances[present])
+    return f"Each person answers {now} questions; {change} estimates have {ratio} of the variance."
 
 
-def _in_words(plan: Plan, total: CombinedGuarantee) -> None:
+def _say(plan: Plan, total: CombinedGuarantee) -> None:
+    """Print the guarantee of every attribute, and of all answers of a person together."""
     from rich.markup import escape
 
     screen = console()
-    count = f"{len(plan.attributes)} attributes, {len(asked(plan))} of them randomized"
+    count = f"{len(plan.attributes)} attributes, {len(blurred_channels(plan))} of them randomized"
     screen.print(f"[bold]{escape(plan.name)}[/bold]: {count}")
     if plan.budget is not None:
         say(f"All answers together keep γ = {in_words(plan.budget, 6, up=True)}; their shares of ln γ:")
         for name, share in plan.shares.items():
             say(f"  {name}: {percent(share)} (γ = {in_words(total.parts[name].gamma, 6, up=True)})")
-        if ways := variance_by_questions_each(plan.attributes, plan.budget):
-            say(_on_questions_each(plan, ways))
+        if variances := variance_by_questions_each(plan.attributes, plan.budget):
+            say(_advice_on_questions_each(plan, variances))
     for name, attribute in plan.attributes.items():
         channel = attribute.channel
         how = "in the clear" if channel is None else channel.kind

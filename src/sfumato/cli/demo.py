@@ -1,4 +1,4 @@
-"""`sfumato demo`: the whole loop on simulated people, ending with a page to open."""
+"""`sfumato demo`: run a survey of simulated people, from the plan to a model on their devices, and write its page."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from sfumato.prose import percent, sentence
 
 if TYPE_CHECKING:
     from sfumato.demo.loop import Analyst
-    from sfumato.demo.survey import Comparison, Lesson, Survey
+    from sfumato.demo.survey import Comparison, Lesson, SimulatedSurvey
     from sfumato.pages import Page
 
 FRESH = 10_000
+"""How many people, who are not in the survey, the accuracy of models is measured on. Its standard error is then half a
+percentage point at most, √(0.25 / 10,000); more takes longer."""
 AT_ONCE = 10_000
+"""How many people's reports are sent between two steps of the progress bar. Judgement: more moves it less often, fewer
+wait more often for the last batch of a step."""
 STORE = "survey.db"
+"""The name of the collector's store in the demo's folder."""
 NEEDED = ("starlette", "msgspec", "uvicorn", "prometheus_client")
+"""The packages without which no collector runs."""
 EXAMPLES = "Example: [bold]sfumato demo -o sfumato-demo[/bold]"
 
 Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder for the plan, the tables and the page.")]
@@ -30,23 +36,24 @@ Seed = Annotated[int, typer.Option(min=0, help="The simulation's seed: the same 
 
 
 def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: Seed = 1) -> None:
-    """A credit survey end to end: a collector, people who answer, the picture, a model that goes home, and a page."""
+    """Run a credit survey end to end: a collector, people who answer, estimates, a model for their devices, a page."""
     from sfumato.cli.serve.stores import remove_store
     from sfumato.demo import credit
-    from sfumato.demo.survey import Survey
+    from sfumato.demo.survey import SimulatedSurvey
     from sfumato.tables import write_text
 
     output.mkdir(parents=True, exist_ok=True)
     remove_store(output / STORE)
     write_text(credit.PLAN.read_text(encoding="utf-8"), output / "plan.toml")
-    survey = Survey.simulate(credit.plan(), lambda rng: credit.people(people, rng), np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    survey = SimulatedSurvey.simulate(credit.plan(), lambda rng: credit.people(people, rng), rng)
     say(f"{people:,} people answer the plan '{survey.plan.name}'; every answer is blurred before it is sent")
     if any(find_spec(name) is None for name in NEEDED):
         note("no collector is installed (pip install 'sfumato[collector]'); the reports are handed over in memory")
         comparisons, lesson = _compare(survey), _learn(survey, seed)
         _save(survey, survey.reports, comparisons, lesson, output)
     else:
-        comparisons, lesson = _loop(survey, output, seed)
+        comparisons, lesson = _run_with_collector(survey, output, seed)
     rows = [
         (c.name, c.channel.kind, percent(c.error, 2), percent(c.error_of_reports), f"{c.covered} of {c.truth.size}")
         for c in comparisons
@@ -60,11 +67,13 @@ def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: 
     say(f"open {output / 'report.html'}")
 
 
-def _compare(survey: Survey) -> list[Comparison]:
-    return [survey.compare(name) for name in progress(survey.asked, "reconstructing")]
+def _compare(survey: SimulatedSurvey) -> list[Comparison]:
+    """Compare the estimate of every blurred attribute with the truth."""
+    return [survey.compare(name) for name in progress(survey.channels, "reconstructing")]
 
 
-def _learn(survey: Survey, seed: int, model: Any = None) -> Lesson:
+def _learn(survey: SimulatedSurvey, seed: int, model: Any = None) -> Lesson:
+    """Train trees on the survey, or take the model given, and measure them on people who are not in it."""
     import pyarrow
 
     from sfumato.demo import credit
@@ -78,67 +87,74 @@ def _learn(survey: Survey, seed: int, model: Any = None) -> Lesson:
 # --- with a collector -------------------------------------------------------------------------------------------------
 
 
-def _loop(survey: Survey, output: Path, seed: int) -> tuple[list[Comparison], Lesson]:
-    """Served, answered, reconstructed, learned, sent home and applied there."""
+def _run_with_collector(survey: SimulatedSurvey, output: Path, seed: int) -> tuple[list[Comparison], Lesson]:
+    """Send the survey's reports to a collector, reconstruct from its export, train there, and write all files."""
     from sfumato import shipping
     from sfumato.counts import from_codes
     from sfumato.demo.browser import person_at
     from sfumato.demo.loop import Story, look_inside, serving, show_story
-    from sfumato.demo.survey import Survey
+    from sfumato.demo.survey import SimulatedSurvey
     from sfumato.tables import write_text
 
     store, model = output / STORE, output / "model.json"
     with serving(survey.plan, store) as analyst, person_at(analyst.survey) as person:
         sent = _send(survey, analyst, leave_out=int(person is not None))
-        *_, somebody = survey.people.slice(survey.people.num_rows - 1).to_pylist()
-        in_browser = _answer(person, somebody)
+        *_, answers = survey.people.slice(survey.people.num_rows - 1).to_pylist()
+        in_browser = _answer_in_browser(person, answers)
         job = analyst.train(seed)
-        collected = Survey(survey.plan, survey.people, from_codes(analyst.reports(), survey.plan))
+        collected = SimulatedSurvey(survey.plan, survey.people, from_codes(analyst.reports(), survey.plan))
         comparisons = _compare(collected)
         (learned,) = (analyst.ship(job) for _ in progress(["learning"], "waiting for the model"))
-        write_text(analyst.shipped(), model)
-        verdict = _classify(person, somebody, survey.plan.target)
+        write_text(analyst.shipped_model(), model)
+        verdict = _classify_in_browser(person, answers, survey.plan.target)
     lesson = _learn(collected, seed, shipping.load(model).model)
     story = Story(sent, **look_inside(store, analyst.token), in_browser=in_browser, learned=learned, verdict=verdict)
     _save(survey, collected.reports, comparisons, lesson, output, lambda page: show_story(page, story))
     return comparisons, lesson
 
 
-def _send(survey: Survey, analyst: Analyst, leave_out: int) -> Any:
-    from sfumato.collector.simulate import Crowd, plain
+def _send(survey: SimulatedSurvey, analyst: Analyst, leave_out: int) -> Any:
+    """Send the reports of all people but the last ``leave_out`` to the collector; return the `Outcome`."""
+    from sfumato.collector.simulate import Crowd, as_sent
 
     crowd = Crowd(survey.plan, analyst.survey)
     number = survey.reports.num_rows - leave_out
     for start in progress(range(0, number, AT_ONCE), "sending reports"):
-        some = survey.reports.slice(start, min(AT_ONCE, number - start))
-        crowd.send({name: plain(some.column(name)) for name in some.column_names})
+        reports = survey.reports.slice(start, min(AT_ONCE, number - start))
+        crowd.send({name: as_sent(reports.column(name)) for name in reports.column_names})
     say(f"a collector at {analyst.address}: {crowd.outcome}")
     return crowd.outcome
 
 
-def _answer(person: Any, answers: dict[str, Any]) -> str:
+def _answer_in_browser(person: Any, answers: dict[str, Any]) -> str:
+    """Have a person answer in a browser, if there is one (not None); print and return a sentence on it."""
     from sfumato.demo.browser import MISSING
 
     if person is not None:
         person.send(answers)
-    told = "one person answered in a real browser, saw what would be sent, and sent it" if person else MISSING
-    say(told)
-    return sentence(told)
+    message = "one person answered in a real browser, saw what would be sent, and sent it" if person else MISSING
+    say(message)
+    return sentence(message)
 
 
-def _classify(person: Any, answers: dict[str, Any], target: str | None) -> str:
-    applied = "the model was fetched by devices and applied to the true answers there"
+def _classify_in_browser(person: Any, answers: dict[str, Any], target: str | None) -> str:
+    """Apply the model to a person's answers in a browser, if there is one; print and return a sentence on it."""
+    message = "the model was fetched by devices and applied to the true answers there"
     if person is not None:
-        said = person.verdict(answers)
-        applied += f"; in the browser, with the network off: “{said}” ({target} {answers[str(target)]} in truth)"
-    say(applied)
-    return sentence(applied)
+        verdict = person.verdict(answers)
+        message += f"; in the browser, with the network off: “{verdict}” ({target} {answers[str(target)]} in truth)"
+    say(message)
+    return sentence(message)
 
 
 def _save(
-    survey: Survey, received: Any, comparisons: list[Comparison], lesson: Lesson, output: Path,
+    survey: SimulatedSurvey, received: Any, comparisons: list[Comparison], lesson: Lesson, output: Path,
     show_more: Callable[[Page], None] | None = None,
 ) -> None:  # fmt: skip
+    """Write people, received reports, estimates and the page into the folder, and the model if no collector did.
+
+    ``show_more``: adds a section on the collector to the page; None: there was none.
+    """
     from sfumato import shipping
     from sfumato.cli.plans import write_reports
     from sfumato.cli.reconstruct import estimate_table
@@ -147,7 +163,7 @@ def _save(
 
     write_table(survey.people, output / "people.parquet")
     write_reports(received, survey.plan, output / "reports.parquet")
-    write_table(estimate_table({one.name: {None: one.estimate} for one in comparisons}), output / "estimates.csv")
+    write_table(estimate_table({each.name: {None: each.estimate} for each in comparisons}), output / "estimates.csv")
     if show_more is None:
         shipping.save(lesson.model, output / "model.json", plan=survey.plan, measured=lesson.measured())
     survey_page(survey, comparisons, lesson, *([show_more] if show_more else [])).write(output / "report.html")

@@ -1,9 +1,9 @@
-"""`sfumato itemsets`: design the blur of baskets, apply it, and mine what people sent.
+"""`sfumato itemsets`: design the blur of baskets, apply it, and mine the reports.
 
-In files, baskets are a column ``basket``: in Parquet a list of items, in CSV the items with a separator between them.
-Reports are the disclosed ``size`` and a column ``bitmap`` or ``seed``: bytes in Parquet, hexadecimal digits in CSV. In
-what a collector exports they are named after their question: ``basket.size``, ``basket.seed``, and where people chose
-among levels ``basket.level``.
+In files, true baskets are a column ``basket``: in Parquet a list of items, in CSV the items with a separator between
+them. Reports are the disclosed ``size`` and a column ``bitmap`` or ``seed``: bytes in Parquet, hexadecimal digits in
+CSV. A collector exports them under the name of their question: ``basket.size``, ``basket.seed`` and, where people chose
+among levels, ``basket.level``.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ from sfumato.cli.plans import (
     ShowValues,
     SimulationSeed,
     chosen_engine,
-    counted_by,
     files_argument,
     load_plan,
-    naming,
     read_answers,
-    simulation,
+    reports_in,
+    simulation_rng,
     write_reports,
 )
 from sfumato.counts import Reports
 from sfumato.domain import Items
 from sfumato.plan import Plan
-from sfumato.tables import TableSource, as_records, check_target, write_table, write_text
+from sfumato.tables import TableSource, as_records, check_target, naming, write_table, write_text
 
 BASKET = "basket"
+"""The column of true baskets."""
+SURE = 0.975
+"""The certainty (the chance that the true support reaches --min-support) up to which an itemset is said to lie within
+the noise: Φ(1.96), above which the 95 % interval of its support lies above --min-support."""
 EXAMPLES = """Examples:
 
   sfumato itemsets design --items 1000 --sizes 5-10 --gamma 19 -o baskets.json
@@ -87,6 +90,7 @@ def design(
 ) -> None:
     """Choose how baskets are blurred under a bound on what a report reveals, and say what can then be found."""
     from sfumato.itemsets import compare_collections
+
     channel = SelectASize.design(
         read_items(items), read_sizes(sizes), gamma, up_to, breach=_breach(rho1, rho2), n=reports, prevalence=prevalence
     )
@@ -130,7 +134,7 @@ def randomize(
     check_target(output, apart=[plan, *people])
     with naming(people):
         baskets = read_baskets(people, channel, separator)
-        reports = channel.randomize(baskets, rng=simulation(seed), compress=compress)
+        reports = channel.randomize(baskets, rng=simulation_rng(seed), compress=compress)
     write_reports(report_table(reports, channel), loaded, output)
     if seed is not None:
         note("these reports are a simulation: whoever knows the seed can undo the noise")
@@ -166,20 +170,22 @@ def mine(
     if as_json:
         emit_json(mined)
         return
-    _tell(mined["itemsets"], mined["rules"], min_support)
+    _say(mined["itemsets"], mined["rules"], min_support)
 
 
-def _tell(found: list[dict[str, Any]], implied: list[dict[str, Any]], min_support: float) -> None:
-    say(f"{len(found)} itemsets reach {min_support:.2%} of the people")
-    for row in found:
-        sure = "" if row["certainty"] > 0.975 else "  within the noise"
-        say(f"  {row['support']:7.2%} ± {row['stderr']:.2%}  {', '.join(map(str, row['itemsets']))}{sure}")
-    for rule in sorted(implied, key=lambda rule: -rule["confidence"]):
+def _say(itemsets: list[dict[str, Any]], rules: list[dict[str, Any]], min_support: float) -> None:
+    """Print itemsets with their support and rules with their confidence, each with its standard error."""
+    say(f"{len(itemsets)} itemsets reach {min_support:.2%} of the people")
+    for row in itemsets:
+        doubt = "" if row["certainty"] > SURE else "  within the noise"
+        say(f"  {row['support']:7.2%} ± {row['stderr']:.2%}  {', '.join(map(str, row['itemsets']))}{doubt}")
+    for rule in sorted(rules, key=lambda rule: -rule["confidence"]):
         sides = " → ".join(", ".join(map(str, rule[side])) for side in ("antecedents", "consequents"))
         say(f"  {rule['confidence']:7.2%} ± {rule['confidence stderr']:.2%}  {sides}")
 
 
 def itemset_table(rows: list[dict[str, Any]]) -> Any:
+    """Return itemsets as a PyArrow table: the items in one text, support, standard error and certainty."""
     import pyarrow as pa
 
     return pa.table(
@@ -191,18 +197,18 @@ def itemset_table(rows: list[dict[str, Any]]) -> Any:
 
 
 def basket_channel(plan: Path) -> tuple[Plan, Any]:
-    """A plan, and the channel of its one attribute that is a set of items."""
+    """Read a plan; return it with the channel of its basket. ValueError: it has none, or several."""
     loaded = load_plan(plan)
-    found = [each.channel for each in loaded.attributes.values() if each.channel and isinstance(each.domain, Items)]
-    if len(found) != 1:
+    channels = [each.channel for each in loaded.attributes.values() if each.channel and isinstance(each.domain, Items)]
+    if len(channels) != 1:
         raise ValueError(
-            f"{plan}: {len(found)} attributes are baskets; a plan for itemsets has one, see itemsets design"
+            f"{plan}: {len(channels)} attributes are baskets; a plan for itemsets has one, see itemsets design"
         )
-    return loaded, found[0]
+    return loaded, channels[0]
 
 
 def _breach(rho1: float | None, rho2: float | None) -> tuple[float, float] | None:
-    """(ρ1, ρ2), where both are given."""
+    """Return (ρ1, ρ2) if both are given, None if neither is. ValueError: only one is."""
     if rho1 is not None and rho2 is not None:
         return rho1, rho2
     if rho1 is not rho2:
@@ -211,7 +217,7 @@ def _breach(rho1: float | None, rho2: float | None) -> tuple[float, float] | Non
 
 
 def read_sizes(text: str) -> list[int]:
-    """Sizes from '5', '5-10' or '3,5,8'."""
+    """Read the sizes of baskets from a text such as '5', '5-10' or '3,5,8'."""
     sizes: list[int] = []
     for part in text.split(","):
         low, _, high = part.strip().partition("-")
@@ -222,7 +228,7 @@ def read_sizes(text: str) -> list[int]:
 
 
 def read_items(text: str) -> Items:
-    """A number of items, or the labels in a file."""
+    """Read items from a text: so many numbered ones, or those whose labels stand in the file named, one a line."""
     if text.isdigit():
         return Items(int(text))
     path = Path(text)
@@ -232,7 +238,7 @@ def read_items(text: str) -> Items:
 
 
 def read_baskets(files: list[Path], channel: SelectASize, separator: str) -> Baskets:
-    """People's true baskets from a table."""
+    """Read people's true baskets from files. ``separator``: stands between the items of a basket in CSV."""
     import pyarrow as pa
 
     column = read_answers(files, None, [BASKET], text=[BASKET], reports=False)[BASKET]
@@ -243,12 +249,13 @@ def read_baskets(files: list[Path], channel: SelectASize, separator: str) -> Bas
 
 
 def _split(text: str | None, separator: str, numbered: bool) -> list[Any]:
+    """Return the items in a text, empty for None; as numbers if items are numbered."""
     parts = [part.strip() for part in (text or "").split(separator) if part.strip()]
     return [int(part) if numbered and part.isdigit() else part for part in parts]
 
 
 def report_table(reports: BasketReports, channel: SelectASize) -> Any:
-    """Reports as a table."""
+    """Return reports of baskets as a PyArrow table: their sizes, and their seeds or bitmaps as bytes."""
     import pyarrow as pa
 
     rows = reports.to_bytes(max(channel.seed_bits.values()) if reports.compressed else channel.items.size)
@@ -257,7 +264,7 @@ def report_table(reports: BasketReports, channel: SelectASize) -> Any:
 
 
 def read_reports(files: list[Path], plan: Plan, engine: str | None) -> Reports:
-    """Reports in memory, or where they are if an engine counts them there."""
+    """Read reports from files: into memory, or where they are if an engine is named that counts them there."""
     if engine is not None:
-        return counted_by(engine, files, plan, target=False)
+        return reports_in(files, plan, engine, target=False)
     return Reports(TableSource(read_answers(files, plan, (), reports=True)), plan, target=False)

@@ -1,4 +1,4 @@
-"""Options that belong together are a dataclass of a command: typer reads its fields as options of their own."""
+"""Turn a command's dataclass parameters, which group options that belong together, into options that typer reads."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from typing import Any, get_type_hints
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with the fields of its dataclass parameters in their place.
+    """Return the command with every dataclass parameter replaced by one parameter for each field of the dataclass.
 
-    A parameter annotated with a dataclass gives way to one parameter a field, with the field's annotation and default;
-    the command is called with the dataclass made of them.
+    Such a parameter has the field's annotation and default; the command is called with the dataclass made of them.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     if not groups:
         return command
     parameters = dict[str, inspect.Parameter]()
-    for name, each in inspect.signature(command).parameters.items():
+    for name, parameter in inspect.signature(command).parameters.items():
         if name in groups:
             for field in fields(groups[name]):
                 hint = get_type_hints(groups[name], include_extras=True)[field.name]
-                parameters[field.name] = each.replace(name=field.name, annotation=hint, default=field.default)
+                parameters[field.name] = parameter.replace(name=field.name, annotation=hint, default=field.default)
         else:
-            parameters[name] = each.replace(annotation=hints[name])
+            parameters[name] = parameter.replace(annotation=hints[name])
 
     @wraps(command)
-    def called(**given: Any) -> None:
-        for name, kind in groups.items():
-            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-        command(**given)
+    def regrouped(**options: Any) -> None:
+        for name, group in groups.items():
+            options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
+        command(**options)
 
-    keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters.values()]
-    called.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in keyword}
-    return called
+    keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters.values()]
+    regrouped.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    regrouped.__annotations__ = {each.name: each.annotation for each in keyword_only}
+    return regrouped

@@ -1,4 +1,4 @@
-"""What the commands take: a plan, tables that answer it, a seed; and errors that say where in them to look."""
+"""What commands read: a plan, tables of answers or reports, a seed; errors in them name the file and the row."""
 
 from __future__ import annotations
 
@@ -27,29 +27,31 @@ from sfumato.tables import (
     joined,
     name_of,
     name_row,
+    naming,
     table_file,
     to_arrow,
     write_table,
 )
-from sfumato.tables import naming as naming
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan: a .toml or .json file.", show_default=False)]
 FORMS = ".csv, .jsonl (both also .gz) or .parquet"
+"""The kinds of files that tables are read from, for help texts."""
 
 
-def found_files(names: list[Path] | None) -> list[Path] | None:
-    """The files that arguments name: paths, patterns, folders, or - for standard input."""
+def named_files(names: list[Path] | None) -> list[Path] | None:
+    """Return the files that arguments name: paths, patterns, folders, or - for standard input; None for no argument."""
     return Files.named(names) if names else None
 
 
 def files_argument(metavar: str, what: str) -> Any:
-    """One file or several, before the options."""
-    told = f"{what}: {FORMS}; several, a pattern in quotes, a folder, or - for standard input."
-    return typer.Argument(metavar=metavar, help=told, show_default=False, callback=found_files)
+    """Return typer's argument for one file or several. ``what``: what they hold, for the help text."""
+    help_text = f"{what}: {FORMS}; several, a pattern in quotes, a folder, or - for standard input."
+    return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=named_files)
 
 
 def files_option(what: str, *names: str) -> Any:
-    return typer.Option(*names, help=f"{what}: {FORMS}; a pattern, or repeated.", callback=found_files)
+    """Return typer's option for one file or several. ``what``: what they hold; ``names``: the option's own names."""
+    return typer.Option(*names, help=f"{what}: {FORMS}; a pattern, or repeated.", callback=named_files)
 
 
 PeopleFiles = Annotated[list[Path], files_argument("PEOPLE...", "True values")]
@@ -63,13 +65,14 @@ Engine = Annotated[
     ),
 ]
 LARGE = 200_000_000
-"""Bytes of files beyond which they are read part by part."""
+"""Bytes of files above which they are read part by part and not at once. Judgement: more can fill the memory of small
+machines; less gives up naming the row of a bad value in smaller files."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 SimulationSeed = Annotated[int | None, typer.Option(min=0, help="For simulation only: repeatable, and not secure.")]
 
 
 def load_plan(path: Path) -> Plan:
-    """The plan in a file; every error starts with the file's name."""
+    """Read the plan in a file; every error begins with the file's name."""
     if path.is_dir() or not path.exists():
         check_source(path)
     with naming(path):
@@ -77,7 +80,7 @@ def load_plan(path: Path) -> Plan:
 
 
 def show_values(wanted: bool) -> bool:
-    """From here on errors print the answers that they are about; a command runs in a context of its own."""
+    """Set whether errors print the answers that they are about, until the end of the command; return ``wanted``."""
     VALUES_SHOWN.set(wanted)
     return wanted
 
@@ -94,21 +97,22 @@ def read_answers(
     paths: Path | Sequence[Path], plan: Plan | None, columns: Iterable[str], text: Iterable[str] | None = (), *,
     reports: bool | None = None,
 ) -> Any:
-    """A PyArrow table with at least one row, these columns, and numbers where the plan asks for numbers; of several
-    files, one after the other. Columns named in ``text`` stay texts, with None all of a CSV.
+    """Read files as one PyArrow table, with numbers where the plan asks for numbers. ValueError: it has no rows.
 
-    ``reports``: whether it must hold reports, which the plan then must have made if they say by which they were, or
-    must not hold any; None: either.
+    ``columns``: those that every file must have. ``text``: columns that are read as texts; None: all columns of a CSV.
+    ``reports``: True if the files must hold reports, of this plan if they name theirs; False if they must hold none;
+    None if either will do.
     """
-    files, wanted = Files.named(paths), list(columns)
+    files, columns = Files.named(paths), list(columns)
     texts = None if text is None else [*text, *(text_columns(plan) if plan else ())]
-    table = joined({path: _read_file(path, plan, wanted, texts, reports) for path in files})
+    table = joined({path: _read_file(path, plan, columns, texts, reports) for path in files})
     if table.num_rows == 0:
         raise ValueError(f"{files}: no rows; the table needs at least one person")
     return table
 
 
 def _read_file(path: Path, plan: Plan | None, columns: list[str], text: list[str] | None, reports: bool | None) -> Any:
+    """Read one file as a table; the arguments are those of `read_answers`."""
     file = table_file(path, text=text, empty=plan.empty if plan else ())
     with file.refusing():
         table = file.read()
@@ -124,12 +128,15 @@ def _read_file(path: Path, plan: Plan | None, columns: list[str], text: list[str
 
 
 def is_large(files: Sequence[Path]) -> bool:
-    """Whether files are too large to be read at once."""
+    """Return whether files are too large together to be read at once."""
     return sum(path.stat().st_size for path in files if path.is_file()) > LARGE
 
 
 def chosen_engine(paths: Sequence[Path], engine: str | None) -> str | None:
-    """The engine that counts the reports in files; None: they are read into memory."""
+    """Return the engine that counts the reports in files: the one named, else the usual one for files of their size.
+
+    None: the files are read into memory.
+    """
     return {None: "arrow" if is_large(paths) else None, "memory": None}.get(engine, engine)
 
 
@@ -137,8 +144,10 @@ def chosen_engine(paths: Sequence[Path], engine: str | None) -> str | None:
 def reading(
     paths: Sequence[Path], plan: Plan, columns: Iterable[str], engine: str | None, seed: int = 0, **options: Any
 ) -> Iterator[Any]:
-    """The reports in files: a table in memory or, where an engine counts them, `Reports` with these options; errors
-    inside name the file and, in memory, the row."""
+    """Yield the reports in files: a table in memory or, where an engine counts them, `Reports` with these options.
+
+    Errors in the block name the file and, for a table in memory, the row.
+    """
     engine = chosen_engine(paths, engine)
     if engine is None:
         table = read_answers(paths, plan, columns, reports=True)
@@ -146,34 +155,35 @@ def reading(
             yield table
         return
     with naming(list(paths)):
-        reports = counted_by(engine, paths, plan, seed=seed, **options)
-        held = reports.source.names  # type: ignore[attr-defined]
+        reports = reports_in(paths, plan, engine, seed=seed, **options)
+        present = reports.source.names  # type: ignore[attr-defined]
         for name in columns:
-            if name not in held and name + CODE_SUFFIX not in held:
-                raise ValueError(f"column {name!r} is missing; the files have {', '.join(held)}")
+            if name not in present and name + CODE_SUFFIX not in present:
+                raise ValueError(f"column {name!r} is missing; the files have {', '.join(present)}")
         yield reports
 
 
-def counted_by(engine: str, paths: Sequence[Path], plan: Plan, **options: Any) -> Reports:
-    """The reports in files under an engine; on a terminal every pass over them is told."""
+def reports_in(paths: Sequence[Path], plan: Plan, engine: str, **options: Any) -> Reports:
+    """Return the reports in files, counted by an engine; on a terminal, every pass over them is noted on stderr."""
     reports = Reports(list(paths), plan, engine=engine, **options)
     if sys.stderr.isatty():
-        reports.on_pass = _tell_pass  # type: ignore[attr-defined]
+        reports.on_pass = lambda number, seconds: note(  # type: ignore[attr-defined]
+            f"pass {number} over the reports took {seconds:.1f} s"
+        )
     return reports
 
 
-def _tell_pass(number: int, seconds: float) -> None:
-    note(f"pass {number} over the reports took {seconds:.1f} s")
-
-
 def write_reports(reports: Any, plan: Plan, output: Path) -> None:
-    """Reports with the plan that made them."""
+    """Write a table of reports to a file, with the name and the identity of the plan that made them."""
     write_table(with_origin(to_arrow(reports), plan, output.suffix.lower()), output)
 
 
 @contextmanager
 def naming_rows(paths: Path | Sequence[Path], plan: Plan, table: Any, *, reports: bool) -> Iterator[None]:
-    """Errors inside name the file and, where one value of true answers or of reports is at fault, its row in it."""
+    """Make errors in the block name the file and, if one value is at fault, its row.
+
+    ``table``: what was read from the files. ``reports``: whether it holds reports, else true answers.
+    """
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -187,20 +197,19 @@ def naming_rows(paths: Path | Sequence[Path], plan: Plan, table: Any, *, reports
 
 
 def _check_reports(plan: Plan, table: Any) -> None:
+    """Raise an error that names the row and column of the first value that is no report of the plan."""
     for name in (name for name in plan.attributes if name in table.column_names):
-        _check_report(plan, name, table)
+        channel, values = plan.attributes[name].channel, as_array(table.column(name))
+        if channel is not None and channel.has_levels:
+            level = as_array(table.column(name + LEVEL_SUFFIX))
+            name_row(_level_checker(channel, values, level), np.arange(len(values)), name)
+        elif channel is not None:
+            name_row(channel.level(None).encode_reports, values, name)
 
 
-def _check_report(plan: Plan, name: str, table: Any) -> None:
-    channel, values = plan.attributes[name].channel, as_array(table.column(name))
-    if channel is not None and channel.has_levels:
-        level = as_array(table.column(name + LEVEL_SUFFIX))
-        name_row(_by_level(channel, values, level), np.arange(len(values)), name)
-    elif channel is not None:
-        name_row(channel.level(None).encode_reports, values, name)
+def _level_checker(choice: Mechanism, values: Any, level: Any) -> Callable[[Any], None]:
+    """Return a function that raises an error if a value in the rows given is no report of its level's channel."""
 
-
-def _by_level(choice: Mechanism, values: Any, level: Any) -> Callable[[Any], None]:
     def check(rows: Any) -> None:
         for name in dict.fromkeys(level[rows].tolist()):
             choice.level(name).encode_reports(values[rows][level[rows] == name])
@@ -208,9 +217,9 @@ def _by_level(choice: Mechanism, values: Any, level: Any) -> Callable[[Any], Non
     return check
 
 
-def asked(plan: Plan, names: list[str] | None = None) -> dict[str, Mechanism]:
-    """The channels of the attributes that have one: all of them, or those named."""
-    randomized = {name: one.channel for name, one in plan.attributes.items() if one.channel is not None}
+def blurred_channels(plan: Plan, names: list[str] | None = None) -> dict[str, Mechanism]:
+    """Return the channels of all blurred attributes (None), or of those named. ValueError: one named is not blurred."""
+    randomized = {name: each.channel for name, each in plan.attributes.items() if each.channel is not None}
     if not names:
         return randomized
     for name in names:
@@ -222,11 +231,14 @@ def asked(plan: Plan, names: list[str] | None = None) -> dict[str, Mechanism]:
 
 
 def columns_of(channels: dict[str, Mechanism]) -> list[str]:
-    """The columns that reports of these attributes need: their own, and the level where people chose one."""
+    """Return the columns that reports of these attributes have: the reports, and the levels where people chose one."""
     levels = [name + LEVEL_SUFFIX for name, channel in channels.items() if channel.has_levels]
     return [*channels, *levels]
 
 
-def simulation(seed: int | None) -> np.random.Generator | None:
-    """Noise for a simulation: apart from whatever people were drawn by the same seed; None is secure noise."""
+def simulation_rng(seed: int | None) -> np.random.Generator | None:
+    """Return the generator of a simulation's noise; None, for secure noise, without a seed.
+
+    It is independent of people drawn by the same seed: to the seed it adds the letters "noise" in ASCII.
+    """
     return None if seed is None else np.random.default_rng([seed, 0x6E6F697365])

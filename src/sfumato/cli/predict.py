@@ -1,4 +1,4 @@
-"""`sfumato predict`: a model applied to true values, where they are: on the person's side."""
+"""`sfumato predict`: classify people by their true values with a model, on the machine where the values are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 
 from sfumato import shipping
 from sfumato.cli import say
-from sfumato.cli.plans import PeopleFiles, ShowValues, naming, read_answers
-from sfumato.tables import check_target, write_table
+from sfumato.cli.plans import PeopleFiles, ShowValues, read_answers
+from sfumato.tables import check_target, naming, write_table
 
 EXAMPLES = """Examples:
 
@@ -39,6 +39,6 @@ def predict(
     check_target(output, apart=[model, *people])
     table = read_answers(people, shipped.plan, shipped.model.attribute_names_)
     with naming(people):
-        found = shipped.predictions(table, probabilities)
-    write_table(found, output)
+        predictions = shipped.predictions(table, probabilities)
+    write_table(predictions, output)
     say(f"{table.num_rows:,} predictions written to {output}")

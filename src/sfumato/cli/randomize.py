@@ -1,4 +1,4 @@
-"""`sfumato randomize`: people's true values become the reports they would send."""
+"""`sfumato randomize`: blur people's true values, and write the reports that they would send."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from sfumato.cli.plans import (
     SimulationSeed,
     is_large,
     load_plan,
-    naming,
     naming_rows,
     read_answers,
-    simulation,
+    simulation_rng,
     write_reports,
 )
 from sfumato.counts import as_codes
 from sfumato.plan import Plan
-from sfumato.tables import check_source, check_target
+from sfumato.tables import check_source, check_target, naming
 
 EXAMPLES = """Examples:
 
@@ -78,23 +77,23 @@ def randomize(
 ) -> None:
     """Blur every attribute by its channel. The randomness is cryptographic unless a seed is given."""
     loaded = load_plan(plan)
-    rng = simulation(seed)
+    rng = simulation_rng(seed)
     if engine is None:
         check_target(output, apart=[plan, *people])
-    if key_file is not None or person is not None:
-        secret = _checked_key(key_file, person, simulated=seed is not None, in_memory=engine is None)
-        reports = _on_request(loaded, people, secret, str(person))
-        write_reports(as_codes(reports, loaded) if codes else reports, loaded, output)
-        number = reports.num_rows
-    elif engine is not None:
+    keyed = key_file is not None or person is not None
+    if not keyed and engine is not None:
         number = loaded.randomize(people, rng, to=output, codes=codes, engine=engine)
-    elif _by_blocks(people):
-        with naming(people), counting("blurring") as told:
-            number = loaded.randomize(people, rng, to=output, codes=codes, progress=told)
+    elif not keyed and _by_blocks(people):
+        with naming(people), counting("blurring") as show_progress:
+            number = loaded.randomize(people, rng, to=output, codes=codes, progress=show_progress)
     else:
-        table = read_answers(people, loaded, loaded.columns, reports=False)
-        with naming_rows(people, loaded, table, reports=False):
-            reports = loaded.randomize(table, rng)
+        if keyed:
+            secret = _read_key(key_file, person, simulated=seed is not None, in_memory=engine is None)
+            reports = _keyed_reports(loaded, people, secret, str(person))
+        else:
+            table = read_answers(people, loaded, loaded.columns, reports=False)
+            with naming_rows(people, loaded, table, reports=False):
+                reports = loaded.randomize(table, rng)
         write_reports(as_codes(reports, loaded) if codes else reports, loaded, output)
         number = reports.num_rows
     if seed is not None:
@@ -102,7 +101,8 @@ def randomize(
     say(f"{number:,} reports written to {output}")
 
 
-def _checked_key(key_file: Path | None, person: str | None, *, simulated: bool, in_memory: bool) -> bytes:
+def _read_key(key_file: Path | None, person: str | None, *, simulated: bool, in_memory: bool) -> bytes:
+    """Read the secret in the key file. ValueError: options that go together or exclude each other are given wrongly."""
     if key_file is None or person is None:
         raise ValueError("--key-file and --person go together: a secret, and the column that tells people apart")
     if simulated or not in_memory:
@@ -112,8 +112,11 @@ def _checked_key(key_file: Path | None, person: str | None, *, simulated: bool, 
         return check_secret(key_file.read_bytes(), "data set")
 
 
-def _on_request(plan: Plan, people: list[Path], secret: bytes, person: str) -> Any:
-    """Everybody's reports from a secret of their own, HMAC-SHA-256(secret, "sfumato/1/person" ‖ 0 ‖ person)."""
+def _keyed_reports(plan: Plan, people: list[Path], secret: bytes, person: str) -> Any:
+    """Return reports that are the same whenever they are made anew, because every person has a secret:
+
+    HMAC-SHA-256(secret, "sfumato/1/person" ‖ 0 ‖ person's name in the column ``person``)
+    """
     table = read_answers(people, plan, [*plan.columns, person], text=[person], reports=False)
     names = [None if name is None else str(name) for name in table.column(person).to_pylist()]
     if None in names or len(set(names)) < len(names):
@@ -126,5 +129,6 @@ def _on_request(plan: Plan, people: list[Path], secret: bytes, person: str) -> A
 
 
 def _by_blocks(files: list[Path]) -> bool:
+    """Return whether files are blurred block by block: several Parquet files, or large ones."""
     several = len(files) > 1 and all(path.suffix.lower() == ".parquet" for path in files)
     return several or is_large(files)

@@ -1,4 +1,4 @@
-"""`sfumato regress`: an outcome on columns, of which any may be blurred."""
+"""`sfumato regress`: regress an outcome on columns, of which any may be blurred."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from sfumato.cli import emit_json, say, say_written
-from sfumato.cli.plans import AsJson, PlanFile, ReportFiles, asked, columns_of, load_plan, naming_rows, read_answers
+from sfumato.cli.plans import (
+    AsJson,
+    PlanFile,
+    ReportFiles,
+    blurred_channels,
+    columns_of,
+    load_plan,
+    naming_rows,
+    read_answers,
+)
 from sfumato.tables import check_target, write_table
 
 EXAMPLES = """Examples:
@@ -41,27 +50,28 @@ def regress(
     """Regress an outcome on columns, of which any may be blurred; coefficients with standard errors."""
     import pyarrow as pa
 
-    from sfumato.regression import regress as fitted
+    from sfumato.regression import regress as fit
 
     loaded = load_plan(plan)
     if output is not None:
         check_target(output, apart=[plan, *reports])
-    against = dict(map(_pair, reference or []))
-    blurred = {name: each for name, each in asked(loaded).items() if name in (outcome, *on)}
-    wanted = dict.fromkeys([outcome, *on, *columns_of(blurred), *filter(None, [weights])])
-    table = read_answers(reports, loaded, wanted, reports=True)
+    references = dict(map(_read_reference, reference or []))
+    channels = {name: channel for name, channel in blurred_channels(loaded).items() if name in (outcome, *on)}
+    columns = dict.fromkeys([outcome, *on, *columns_of(channels), *filter(None, [weights])])
+    table = read_answers(reports, loaded, columns, reports=True)
     with naming_rows(reports, loaded, table, reports=True):
-        found = fitted(table, loaded, outcome, on, weights=weights, kind=kind, reference=against)
+        regression = fit(table, loaded, outcome, on, weights=weights, kind=kind, reference=references)
     if output is not None:
-        write_table(pa.Table.from_pylist(found.rows()), output)
+        write_table(pa.Table.from_pylist(regression.rows()), output)
     if as_json:
-        emit_json(found.to_dict())
+        emit_json(regression.to_dict())
         return
-    say(found.summary())
+    say(regression.summary())
     say_written(output)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _read_reference(text: str) -> tuple[str, str]:
+    """Read a column and its reference category from a text such as smokes=no."""
     name, equals, label = text.partition("=")
     if not equals:
         raise ValueError(f"--reference {text!r} names no category; write such as smokes=no")

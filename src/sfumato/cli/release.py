@@ -1,4 +1,4 @@
-"""`sfumato release`: a table of true records becomes one that may be handed on, with a report on what was kept."""
+"""`sfumato release`: perturb a table of true records so that it may be handed on, and report what was kept."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, note, say
-from sfumato.cli.plans import PeopleFiles, ShowValues, SimulationSeed, naming, read_answers, simulation
+from sfumato.cli.plans import PeopleFiles, ShowValues, SimulationSeed, read_answers, simulation_rng
 from sfumato.domain import Categories, Interval
 from sfumato.prose import json_text
-from sfumato.tables import check_source, check_target, to_arrow, write_table, write_text
+from sfumato.tables import check_source, check_target, naming, to_arrow, write_table, write_text
 
 if TYPE_CHECKING:
     from sfumato.microdata import Method, ReleaseReport, Treatment
@@ -41,7 +41,9 @@ untested; gadp fresh, labels, leaves; swap window; every method gaps, order, out
 The exit code is 3 when what was to be preserved is not in the release; both files are written all the same."""
 
 LOST = 3
+"""The exit code when what was to be preserved is not in the release."""
 LABELS = "labels"
+"""What stands in --domain for a column whose numbers are labels."""
 
 Target = Annotated[
     str | None, typer.Option(help="The column to be explained, classes or a number; left out: all columns alike.")
@@ -124,101 +126,106 @@ def release(
     from sfumato.microdata.table.texts import Texts
 
     files, roles = parse_roles(role or ())
-    _check_targets(output, report, [*people, *files])
+    check_target(output, apart=[*people, *files])
+    if report is not None:
+        check_target(report, (".html", ".json"), apart=[*people, *files, output])
     if frontier and (public or target is None):
-        mend = "is for the owner; leave out --public" if public else "needs something to predict; name a --target"
-        raise ValueError(f"--frontier {mend}")
-    wanted = parse_preserve(preserve or ())
-    how, treatment = _method(method, settings or (), wanted)
+        problem = "is for the owner; leave out --public" if public else "needs something to predict; name a --target"
+        raise ValueError(f"--frontier {problem}")
+    preserved = parse_preserve(preserve or ())
+    release_method, treatment = _read_method(method, settings or (), preserved)
     labels = [name for name, _, values in (text.rpartition("=") for text in domain or ()) if values == LABELS]
     texts = Texts.read(read_answers(people, None, (), text=_texts(people)), labels)
     with naming(people), warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         domains = dict(parse_domain(text, texts.typed) for text in domain or ())
         options: dict[str, Any] = {
-            "preserve": wanted, "rules": rule or (), "keep": keep or (), "roles": roles, "domains": domains,
+            "preserve": preserved, "rules": rule or (), "keep": keep or (), "roles": roles, "domains": domains,
             "treatment": treatment,
         }  # fmt: skip
-        done = release_table(texts.typed, target, how, rng=simulation(seed), **options)
-        told = done.report
+        released = release_table(texts.typed, target, release_method, rng=simulation_rng(seed), **options)
+        release_report = released.report
         if frontier:
-            told = told.with_frontier(find_frontier(texts.typed, target, methods=usual_methods(how), **options))
-    _write(texts, done.table, output)
-    _tell(told, texts.typed.num_rows, output, report, public=public, as_json=as_json, simulated=seed is not None)
-    if not done.preserved.reached:
-        note(str(done.preserved))
+            others = find_frontier(texts.typed, target, methods=usual_methods(release_method), **options)
+            release_report = release_report.with_frontier(others)
+    _write(texts, released.table, output)
+    records, simulated = texts.typed.num_rows, seed is not None
+    _write_report(release_report, records, output, report, public=public, as_json=as_json, simulated=simulated)
+    if not released.preserved.reached:
+        note(str(released.preserved))
         raise typer.Exit(LOST)
 
 
-def _check_targets(output: Path, report: Path | None, apart: Sequence[Path]) -> None:
-    check_target(output, apart=apart)
-    if report is not None:
-        check_target(report, (".html", ".json"), apart=[*apart, output])
 
-
-def _method(name: str | None, settings: Sequence[str], preserve: Any) -> tuple[Method, Treatment]:
-    """The method that was named, or the default one for what is to survive."""
+def _read_method(name: str | None, settings: Sequence[str], preserve: Any) -> tuple[Method, Treatment]:
+    """Return the method named, or the usual one for what is to be preserved, with its options ``name=value``."""
     from sfumato.microdata import read_method
     from sfumato.microdata.releasing import method_for
 
     return read_method(method_for(preserve).name if name is None else name, settings)
 
 
-def _tell(
-    told: ReleaseReport, records: int, output: Path, report: Path | None, *, public: bool, as_json: bool,
+def _write_report(
+    release_report: ReleaseReport, records: int, output: Path, report: Path | None, *, public: bool, as_json: bool,
     simulated: bool,
 ) -> None:
-    """Write the report, and print it."""
-    shown = told.to_dict(public=public)
+    """Write the report to the file ``report`` if it is wanted, and print it."""
+    data = release_report.to_dict(public=public)
     if report is not None:
-        page = report.suffix.lower() == ".html"
-        write_text(told.to_html(public=public) if page else json_text(shown, indent=2), report)
+        is_page = report.suffix.lower() == ".html"
+        write_text(release_report.to_html(public=public) if is_page else json_text(data, indent=2), report)
     if simulated:
         note("this release is a simulation: whoever knows the seed can undo the noise")
     if as_json:
-        emit_json(shown)
+        emit_json(data)
     else:
-        say(str(told))
+        say(str(release_report))
         say(f"{records:,} records written to {output}" + (f", the report to {report}" if report else ""))
 
 
-def parse_roles(given: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
-    """Read `income=sensitive`, or a .toml file with roles; what is given by itself wins over a file."""
+def parse_roles(texts: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
+    """Read the roles of columns from texts such as `income=sensitive` and from the .toml files among them.
+
+    Returns the files, and the roles by column; a text wins over a file.
+    """
     from sfumato.microdata.table.roles import load_roles
 
-    files = [Path(text) for text in given if text.endswith(".toml")]
-    found: dict[str, str] = {}
+    files = [Path(text) for text in texts if text.endswith(".toml")]
+    roles: dict[str, str] = {}
     for file in files:
-        found |= load_roles(check_source(file, "[roles] and a line a column"))
-    for text in given:
+        roles |= load_roles(check_source(file, "[roles] and a line a column"))
+    for text in texts:
         name, sign, role = text.rpartition("=")
         if not text.endswith(".toml"):
             if not (name and sign and role):
                 raise ValueError(f"--role {text!r} is not COLUMN=ROLE; write income=sensitive, or name a .toml file")
-            found[name] = role
-    return files, found
+            roles[name] = role
+    return files, roles
 
 
-def parse_preserve(given: Sequence[str]) -> str | dict[str, float] | None:
-    """Read `rules`, `correlations`, `both`, or one of them with its limit: `rules=0.9`."""
+def parse_preserve(texts: Sequence[str]) -> str | dict[str, float] | None:
+    """Read what is to be preserved: `rules`, `correlations` or `both`, or limits such as `rules=0.9`, by name.
+
+    None: nothing is named.
+    """
     from sfumato.microdata.methods.method import LIMITS
 
-    if not given:
+    if not texts:
         return None
-    if len(given) == 1 and "=" not in given[0]:
-        return given[0]
-    found = {}
-    for text in given:
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0]
+    limits = {}
+    for text in texts:
         name, sign, limit = text.partition("=")
         try:
-            found[name] = float(limit) if sign else LIMITS[name]
+            limits[name] = float(limit) if sign else LIMITS[name]
         except (KeyError, ValueError):
             raise ValueError(f"--preserve {text!r} is unknown; write both, rules=0.8 or correlations=0.1") from None
-    return found
+    return limits
 
 
 def _write(texts: Texts, table: Any, output: Path) -> None:
-    """CSV as the texts that came, anything else as a table of its kind."""
+    """Write a release to a file: to CSV in the form of the texts that were read, else as a typed table."""
     if output.suffix.lower() == ".csv":
         texts.write(to_arrow(table), output)
     else:
@@ -226,8 +233,11 @@ def _write(texts: Texts, table: Any, output: Path) -> None:
 
 
 def parse_domain(text: str, table: Any) -> tuple[str, Interval | Categories]:
-    """Read `age=0:120`, numbers from low to high (whole ones, if both are); `size=S|M|L`, labels; or `zip=labels`, the
-    labels that the table holds."""
+    """Read a column's name and domain from a text.
+
+    `age=0:120`: numbers from low to high, whole ones if both ends are; `size=S|M|L`: these labels; `zip=labels`: the
+    labels that the column of the table holds.
+    """
     name, _, values = text.rpartition("=")
     low, colon, high = values.partition(":")
     if not name or not values:
@@ -243,12 +253,12 @@ def parse_domain(text: str, table: Any) -> tuple[str, Interval | Categories]:
 
 
 def labels_of(table: Any, name: str) -> Categories:
-    """What a column holds, as labels."""
+    """Return the categories of all values in a column of the table."""
     if name not in table.column_names:
         raise ValueError(f"--domain names {name!r}, which the table lacks; it has {', '.join(table.column_names)}")
     return Categories(sorted(table.column(name).drop_null().unique().to_pylist(), key=str) or ["missing"])
 
 
 def _texts(people: Sequence[Path]) -> tuple[str, ...] | None:
-    """None, all columns as texts, where every file is CSV (standard input says itself what it is)."""
+    """Return which columns are read as texts: None, for all, if every file is CSV or standard input; else none."""
     return None if all(".csv" in path.suffixes[-2:] or path == Path("-") for path in people) else ()

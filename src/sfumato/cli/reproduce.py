@@ -1,4 +1,4 @@
-"""`sfumato reproduce`: where the papers' experiments are."""
+"""`sfumato reproduce`: say where the papers' experiments are, which the package does not install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sfumato simulate`: many respondents answer a running survey over HTTP."""
+"""`sfumato simulate`: send the reports of many simulated people to a running survey over HTTP."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ from sfumato.cli.plans import (
     load_plan,
     naming_rows,
     read_answers,
-    simulation,
+    simulation_rng,
 )
 from sfumato.domain import Items
 from sfumato.plan import Plan
 from sfumato.tables import Files, check_source, read_columns
 
-AT_ONCE, DEFAULT_PEOPLE = 10_000, 1_000
+AT_ONCE = 10_000
+"""How many people are blurred and sent between two steps of the progress bar. Judgement: more takes more memory, fewer
+wait more often for the last batch of a step."""
+DEFAULT_PEOPLE = 1_000
+"""How many people answer unless --people or --answers says it. Judgement: enough for a first picture in a second."""
 NOT_ALL = 1
+"""The exit code when not every report was accepted."""
 EXAMPLES = """Examples:
 
   sfumato simulate plan.toml http://127.0.0.1:8000/town --people 100000
@@ -63,16 +68,16 @@ def simulate(
     loaded = load_plan(plan)
     crowd = Crowd(loaded, address, batch=batch, connections=connections)
     if answers is not None:
-        number, some = _from_files(loaded, answers, people, seed)
+        number, parts = _blur_files(loaded, answers, people, seed)
         whose = f"with the answers of {Files(answers)}"
     else:
         number = people or DEFAULT_PEOPLE
-        some, whose = _drawn(loaded, number, seed)
-    codes = None if invitations is None else _codes(invitations, number)
-    ids = None if seed is None else np.random.default_rng([seed, 0x6964])
+        parts, whose = _draw(loaded, number, seed)
+    codes = None if invitations is None else _read_codes(invitations, number)
+    ids = None if seed is None else np.random.default_rng([seed, 0x6964])  # the letters "id" in ASCII
     for _ in progress(range(0, number, AT_ONCE), "sending"):
         if not crowd.outcome.problem:
-            crowd.send(next(some), rng=ids, invitations=codes)
+            crowd.send(next(parts), rng=ids, invitations=codes)
     outcome = crowd.outcome
     outcome.unanswered = number - outcome.accepted - outcome.refused.total()
     if as_json:
@@ -83,23 +88,26 @@ def simulate(
         raise typer.Exit(NOT_ALL)
 
 
-Some = Iterator[dict[str, Any]]
-"""Reports of the next people, column by column."""
+ReportParts = Iterator[dict[str, Any]]
+"""Reports of so many people at a time as ``AT_ONCE`` says, by column."""
 
 
-def _from_files(plan: Plan, files: list[Path], people: int | None, seed: int | None) -> tuple[int, Some]:
-    """All of them are blurred before the first is sent: a bad answer is found while nothing has happened."""
+def _blur_files(plan: Plan, files: list[Path], people: int | None, seed: int | None) -> tuple[int, ReportParts]:
+    """Blur the true answers of the first ``people`` in files, or of all (None); return their number and their reports.
+
+    All are blurred before the first is sent, so that a bad answer is found before anything has happened.
+    """
     from sfumato.collector.simulate import reports_of
 
     table = read_answers(files, plan, plan.columns, reports=False)
     if people is not None and people > table.num_rows:
-        held = f"{Files(files)}: holds {table.num_rows:,} people, not {people:,}"
-        raise ValueError(f"{held}; leave --people out to take all")
+        difference = f"holds {table.num_rows:,} people, not {people:,}"
+        raise ValueError(f"{Files(files)}: {difference}; leave --people out to take all")
     table = table.slice(0, people)
     baskets = [name for name, each in plan.attributes.items() if isinstance(each.domain, Items)]
     columns = {**read_columns(table.drop_columns(baskets)), **{name: table.column(name) for name in baskets}}
     with naming_rows(files, plan, table, reports=False):
-        reports = reports_of(plan, columns, simulation(seed))
+        reports = reports_of(plan, columns, simulation_rng(seed))
     slices = (
         {name: column[start : start + AT_ONCE] for name, column in reports.items()}
         for start in range(0, table.num_rows, AT_ONCE)
@@ -107,26 +115,27 @@ def _from_files(plan: Plan, files: list[Path], people: int | None, seed: int | N
     return table.num_rows, slices
 
 
-def _drawn(plan: Plan, number: int, seed: int | None) -> tuple[Some, str]:
-    from sfumato.collector.simulate import drawn_levels, drawn_people, reports_of
+def _draw(plan: Plan, number: int, seed: int | None) -> tuple[ReportParts, str]:
+    """Draw people at random and blur their answers; return their reports, and a sentence on how they are drawn."""
+    from sfumato.collector.simulate import draw_people, equal_levels, reports_of
     from sfumato.demo import credit
 
-    rng, noise, levels = np.random.default_rng(seed), simulation(seed), drawn_levels(plan)
+    rng, noise, levels = np.random.default_rng(seed), simulation_rng(seed), equal_levels(plan)
     is_credit = plan.identity == credit.plan().identity
 
-    def some() -> Some:
+    def draw_parts() -> ReportParts:
         for start in range(0, number, AT_ONCE):
             count = min(AT_ONCE, number - start)
-            people = credit.people(count, rng) if is_credit else drawn_people(plan, count, rng)
+            people = credit.people(count, rng) if is_credit else draw_people(plan, count, rng)
             yield reports_of(plan, people, noise, levels)
 
     if is_credit:
-        return some(), "drawn as the credit example draws them"
-    return some(), "drawn at random: any answer that the plan allows is as likely as any other"
+        return draw_parts(), "drawn as the credit example draws them"
+    return draw_parts(), "drawn at random: any answer that the plan allows is as likely as any other"
 
 
-def _codes(path: Path, number: int) -> Iterator[str]:
-    """The codes in a file of links, or in one of bare codes."""
+def _read_codes(path: Path, number: int) -> Iterator[str]:
+    """Read the invitations' codes from a file of links or of codes. ValueError: there are fewer than ``number``."""
     lines = check_source(path).read_text(encoding="utf-8").splitlines()
     codes = [line.strip().rpartition("invitation=")[2] for line in lines[1:] if line.strip()]
     if len(codes) < number:

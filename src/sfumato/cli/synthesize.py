@@ -1,4 +1,4 @@
-"""`sfumato synthesize`: clean-looking records drawn from a model of the reports, for any other tool to learn from."""
+"""`sfumato synthesize`: draw synthetic records from a model of the reports, for any other tool to learn from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, progress, say, say_table, say_written
-from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, load_plan, naming, reading
+from sfumato.cli.plans import AsJson, Engine, PlanFile, ReportFiles, load_plan, reading
 from sfumato.prose import json_text, percent
 from sfumato.shipping.training import check_learnable, feature_columns
-from sfumato.tables import check_target, write_table, write_text
+from sfumato.tables import check_target, naming, write_table, write_text
 
 EXAMPLES = """Examples:
 
@@ -44,24 +44,25 @@ def synthesize(
     check_target(output, apart=[plan, *reports])
     if report is not None:
         check_target(report, (".html", ".json"), apart=[plan, *reports])
-    wanted = [*feature_columns(loaded), *([loaded.target] if loaded.target else [])]
-    with reading(reports, loaded, wanted, engine, seed) as given:
-        synthetic = synthesis.synthesize(loaded, given, records, seed=seed, progress=progress)
-        found = synthesis.closeness(loaded, given, synthetic, progress)
+    columns = [*feature_columns(loaded), *([loaded.target] if loaded.target else [])]
+    with reading(reports, loaded, columns, engine, seed) as source:
+        synthetic = synthesis.synthesize(loaded, source, records, seed=seed, progress=progress)
+        closeness = synthesis.closeness(loaded, source, synthetic, progress)
     write_table(synthetic, output)
     if report is not None and report.suffix.lower() == ".json":
-        write_text(json_text(found, indent=2) + "\n", report)
+        write_text(json_text(closeness, indent=2) + "\n", report)
     elif report is not None:
-        synthesis.closeness_page(loaded, found).write(report)
+        synthesis.closeness_page(loaded, closeness).write(report)
     if as_json:
-        emit_json({"synthetic": output, **found})
+        emit_json({"synthetic": output, **closeness})
         return
-    _tell(found, synthesis.pairs_in_words(found) if found["pairs"] else "")
+    _say_closeness(closeness, synthesis.pairs_in_words(closeness) if closeness["pairs"] else "")
     say_written(output, report)
 
 
-def _tell(found: dict[str, Any], pairs: str) -> None:
-    rows = [(r["attribute"], percent(r["distance"], 2), percent(r["by_chance"], 2)) for r in found["attributes"]]
+def _say_closeness(closeness: dict[str, Any], pairs: str) -> None:
+    """Print how far synthetic records lie from what the reports say, by attribute; ``pairs``: a sentence on pairs."""
+    rows = [(r["attribute"], percent(r["distance"], 2), percent(r["by_chance"], 2)) for r in closeness["attributes"]]
     say_table(rows, words=["attribute"], numbers=["distance", "by chance alone"])
     if pairs:
         say(f"\n{pairs}")

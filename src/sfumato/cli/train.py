@@ -1,4 +1,4 @@
-"""`sfumato train`: a classifier for true values, learned from reports."""
+"""`sfumato train`: learn a classifier for true values from reports."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from sfumato.cli.plans import (
     ShowValues,
     files_option,
     load_plan,
-    naming,
     read_answers,
     reading,
 )
 from sfumato.shipping.forms import save
 from sfumato.shipping.training import check_learnable, feature_columns, learned_from, measured_in_words, on_people
 from sfumato.shipping.training import train as train_model
-from sfumato.tables import check_target
+from sfumato.tables import check_target, naming
 
 DEFAULT_HOLDOUT = 0.2
+"""The share of reports kept out of training to measure with, unless --holdout or --test says it. Judgement: a fifth, as
+in five folds; more leaves less to learn from, less measures with a larger error."""
 MOST_RULES = 8
+"""The most rules of a tree that are printed: those for most people. Judgement: more fill the screen, fewer say less."""
 EXAMPLES = """Examples:
 
   sfumato train plan.toml reports.parquet -o model.json
@@ -80,8 +82,8 @@ def train(
     target = str(loaded.target)
     people = None if test is None else read_answers(test, loaded, [*learned_from(loaded), target], reports=False)
     share = holdout if holdout is not None else (DEFAULT_HOLDOUT if test is None else 0.0)
-    with reading(reports, loaded, [*feature_columns(loaded), target], engine, seed) as given:
-        trained = train_model(loaded, given, method, holdout=share, seed=seed, progress=progress)
+    with reading(reports, loaded, [*feature_columns(loaded), target], engine, seed) as source:
+        trained = train_model(loaded, source, method, holdout=share, seed=seed, progress=progress)
     if people is not None and test is not None:
         with naming(test):
             trained.measured["test"] = on_people(trained.model, loaded, people)
@@ -92,13 +94,14 @@ def train(
     if as_json:
         emit_json({"model": output, **trained.measured, "guarantee": shipping.promise_of(loaded)})
     else:
-        _tell(trained.model, trained.measured, output)
+        _say_model(trained.model, trained.measured, output)
 
 
-def _tell(model: Any, measured: dict[str, Any], output: Path) -> None:
+def _say_model(model: Any, measured: dict[str, Any], output: Path) -> None:
+    """Print what a model is (the chooser's verdict, rules or a formula), its accuracy, and where it was written."""
     if hasattr(model, "verdict"):
-        known = any(measured.get(which, {}).get("accuracy") is not None for which in ("test", "held_out"))
-        say(f"{model.verdict(accuracy=not known)}\n")
+        is_measured = any(measured.get(which, {}).get("accuracy") is not None for which in ("test", "held_out"))
+        say(f"{model.verdict(accuracy=not is_measured)}\n")
         model = model.members_[0] if len(model.members_) == 1 else model
     if hasattr(model, "rules"):
         rules = model.rules()

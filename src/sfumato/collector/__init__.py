@@ -1,35 +1,35 @@
-"""The collector takes reports, stores each exactly once, shows what they say and sends the model home.
+"""The collector: a service that takes reports over HTTP, stores each exactly once, shows estimates and ships models.
 
     >>> from sfumato import collector
     >>> collector.Settings(port=8000).port
     8000
 
-`start` (in `serving`) is the one way to run it; `Settings` has every number. Inside, imports point downwards:
+`start` (in `serving`) starts it; `Settings` has every number. Inside, imports point downwards:
 
-    serving, simulate     start and stop; a crowd of devices to try it with
+    serving, simulate     start and stop; simulated devices to try it with
     http                  endpoints, their handlers, the server
     background            the thread that writes, the thread that reads, processes that compute, jobs
     access, surveys       tokens and invitations; the survey of a plan
-    form, refusals        a report as a row; every reason for a refusal
+    form, refusals        a report as a row of bytes; every reason for a refusal
     store                 SQLite or PostgreSQL, tables in SQL
-    settings
+    settings              every number, with its source
 
 **Post an answer.** A device sends `POST /{survey}/reports`.
 
 1. `http/application.py`: ``Dispatcher`` finds the endpoint of path and method in the tables of `http/public.py`.
-2. `http/public.py`: ``submit`` reads the body (`http/messages.py`: ``Batch``), and ``_take`` checks every report
+2. `http/public.py`: ``submit`` reads the body (`http/messages.py`: ``ReportBatch``), and ``_take`` checks every report
    against the plan and packs it into a row (`form.py`: ``ReportForm.pack``).
 3. `background/writer.py`: ``Writer.take`` hands the rows to the thread that writes, and waits. The thread takes
    everything that waits, and commits it in one transaction.
-4. `store/connection.py`: ``Connection.take`` inserts what is new, and says of each report whether it is accepted.
-5. After the commit has reached the disk, ``_take`` goes on: the answer (``Verdict``) names the accepted ids.
+4. `store/connection.py`: ``Connection.take`` inserts new reports, and returns a verdict on each.
+5. After the commit has reached the disk, ``_take`` goes on: the answer (``SubmissionVerdict``) names the accepted ids.
 
 **Dashboard.** A browser with an analyst's cookie asks for `GET /{survey}/dashboard`.
 
-1. `http/pages.py`: ``dashboard``, once the token is checked (`access.py`), asks for the figure of that name
+1. `http/pages.py`: ``show_dashboard`` checks the token (`access.py`) and asks for the figure ``dashboard``
    (`http/analyst.py`: ``compute_figure``).
-2. `background/processes.py`: ``Figures.figure`` gives what it has kept if nothing has changed in the store, else it
-   asks the process that computes.
+2. `background/processes.py`: ``Figures.figure`` returns the figure that it keeps if nothing has changed in the store,
+   else it asks the process that computes.
 3. `background/worker.py`, in that process: ``Worker.answer`` looks the name up in ``REQUESTS``, and
    ``Worker.dashboard`` reads the reports, estimates, and writes the page.
 4. `http/static/dashboard.js` asks for the same address again every few seconds.
@@ -42,12 +42,8 @@ if TYPE_CHECKING:
     from sfumato.collector.serving import Collector, UnservablePlanError, start
     from sfumato.collector.settings import Settings
 
-_LAZY = {
-    "start": "serving",
-    "Settings": "settings",
-    "Collector": "serving",
-    "UnservablePlanError": "serving",
-}
+_LAZY = {"start": "serving", "Settings": "settings", "Collector": "serving", "UnservablePlanError": "serving"}
+"""The module of every name, which is imported when the name is first used."""
 
 __all__ = ["start", "Settings", "Collector", "UnservablePlanError"]
 

@@ -1,4 +1,4 @@
-"""Who may do what: tokens of analysts, invitations of respondents. Both are random, and kept as hashes only."""
+"""Tokens of analysts and invitations of respondents: random texts, of which the store keeps hashes only."""
 
 from __future__ import annotations
 
@@ -19,47 +19,61 @@ SCOPES = {
     "ship": "sending a model to the devices",
     "metrics": "figures about the service",
 }
+"""What a token may permit, by scope."""
 COOKIE = "sfumato"
+"""The name of the cookie in which a browser keeps an analyst's token."""
 TOKEN = re.compile(r"([0-9a-f]{16})\.([A-Za-z0-9_-]{43})")
+"""The form of a token: an id of 8 random bytes, by which it is looked up, and a secret of 32 that nobody can guess."""
+MOST_TOKEN_DAYS = 3660
+"""The longest time, in days, that a token is valid: ten years. Judgement; more makes no sense for a secret, and less
+would make long surveys renew their tokens."""
 
 
 def issue_token(connection: Connection, survey: Survey | None, scopes: Iterable[str] = SCOPES, days: float = 30) -> str:
-    """A new token, for one survey or (None) for all; it is shown once and cannot be read back."""
-    wanted = list(scopes)
-    for scope in wanted:
+    """Make a token, for one survey or for all (None), and return it; the store keeps its hash only.
+
+    ``scopes``: what it permits, keys of ``SCOPES``. ``days``: how long it is valid.
+    """
+    scopes = list(scopes)
+    for scope in scopes:
         if scope not in SCOPES:
             raise ValueError(f"scope {scope!r} is unknown{suggest(scope, SCOPES)}")
-    if not wanted or not 0 < days <= 3660:
+    if not scopes or not 0 < days <= MOST_TOKEN_DAYS:
         raise ValueError("a token needs at least one scope and an end within ten years")
     id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
     expires = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
-    connection.add_token(id, _hash(secret), None if survey is None else survey.number, wanted, expires)
+    connection.add_token(id, _hash(secret), None if survey is None else survey.number, scopes, expires)
     return f"{id}.{secret}"
 
 
-def allows(connection: Connection, token: str, survey: int | None, scope: str) -> str:
-    """"" where a token allows this, else the reason: it is no token (any more), or it does not reach so far.
+def refusal_of(connection: Connection, token: str, survey: int | None, scope: str) -> str:
+    """Return why a token does not permit a scope of a survey: "token", "scope", or "" if it does permit it.
 
-    An unknown token takes the same steps as a known one.
+    "token": it is unknown, revoked or past its end. "scope": it is for another survey or other scopes. ``survey``: the
+    survey's number; None: every survey. An unknown token takes the same steps, and so the same time, as one that is
+    stored.
     """
-    found = TOKEN.fullmatch(token)
-    id, secret = found.groups() if found else ("", "")
+    form = TOKEN.fullmatch(token)
+    id, secret = form.groups() if form else ("", "")
     row = connection.token(id)
-    hash, reaches, scopes, expires, revoked = row or (b"\0" * 32, None, "", "", 1)
-    right = hmac.compare_digest(_hash(secret), bytes(hash))
-    if not right or revoked or expires <= datetime.now(UTC).isoformat(timespec="seconds"):
+    hash, token_survey, scopes, expires, revoked = row or (b"\0" * 32, None, "", "", 1)
+    is_right = hmac.compare_digest(_hash(secret), bytes(hash))
+    if not is_right or revoked or expires <= datetime.now(UTC).isoformat(timespec="seconds"):
         return "token"
-    return "" if scope in scopes.split() and reaches in (None, survey) else "scope"
+    return "" if scope in scopes.split() and token_survey in (None, survey) else "scope"
 
 
 def valid_tokens(connection: Connection) -> list[tuple[str, int | None, str, str]]:
-    """(id, survey or None for all, scopes, end) of the tokens that are neither revoked nor past their end."""
+    """Return (id, survey's number or None for all, scopes, end) of every token that is neither revoked nor expired."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return [row[:4] for row in connection.tokens() if not row[4] and row[3] > now]
 
 
 def issue_invitations(connection: Connection, survey: Survey, number: int) -> list[str]:
-    """New single-use invitations; the store keeps their hashes, apart from reports."""
+    """Make so many single-use invitations and return their codes; the store keeps their hashes only.
+
+    A code has 15 random bytes, 20 letters in a link: nobody can guess one, even of a million.
+    """
     if not survey.invited:
         raise ValueError(f"survey {survey.name!r} is open to everybody; open it with --invited to need invitations")
     codes = [secrets.token_urlsafe(15) for _ in range(number)]
@@ -68,9 +82,10 @@ def issue_invitations(connection: Connection, survey: Survey, number: int) -> li
 
 
 def invitation_hash(code: str) -> bytes:
-    """What the store keeps of an invitation."""
+    """Return the hash under which the store keeps an invitation: the first 16 bytes of the code's SHA-256."""
     return _hash(code)[:16]
 
 
 def _hash(text: str) -> bytes:
+    """Return the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).digest()

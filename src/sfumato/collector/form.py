@@ -1,7 +1,7 @@
-"""A plan's reports as the collector keeps them: off the wire, as a row of bytes of fixed width, as columns of a table.
+"""Reports of a plan as the collector stores them: from JSON to rows of bytes of fixed width, and to columns of a table.
 
-Every part of a report has one code or number in the row, in the plan's order and without gaps, least significant byte
-first. Two reports are the same when their rows are, and a table is read from rows without looking at any one of them.
+In a row stands one code or number for every value of the report, in the plan's order and without gaps, least
+significant byte first. Two reports are the same if their rows are. A table is read from many rows at once, by NumPy.
 """
 
 from __future__ import annotations
@@ -23,31 +23,42 @@ from sfumato.plan import Attribute, Plan
 from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX
 
 SIZE_SUFFIX = ".size"
+"""What the name of the column with a basket's disclosed size ends with."""
 NO_BASKET = 0
+"""The size that stands in a row where a basket was left out."""
 NUMBERS = {int, float}
+"""The types that a number in JSON may have: bool is a subclass of int and is no number."""
 LARGEST_INTEGER = 2**63
+"""The first whole number that a 64-bit column cannot hold."""
 
 Pack = Callable[[Mapping[str, Any]], tuple[Any, ...]]
 Read = Callable[[NDArray[Any]], dict[str, Any]]
 
 
 class ReportError(ValueError):
-    """What was sent cannot have come from a device that follows the plan; the message names the question only."""
+    """The error for a report that no device makes under the plan; its message names the question, never the value."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """One question: the names of its values on the wire, its place in a row, and the ways between them."""
+class QuestionCodec:
+    """How the reports to one question are checked, packed into a row and read from rows."""
 
     names: tuple[str, ...]
+    """The names of its values in a report's JSON."""
     format: str
+    """Its part of the row's format, as `struct` has it."""
     fields: tuple[tuple[str, Any], ...]
+    """(column, NumPy type) of its part of the row."""
     pack: Pack
+    """Checks a report and returns the values for ``format``. ReportError: no device sends this."""
     read: Read
+    """Returns columns by name from an array of rows."""
 
 
 class ReportForm:
-    """The reports of one plan: ``pack`` checks one and gives its row, ``table`` reads rows.
+    """The form of one plan's reports: `pack` checks a report and makes its row, `table` makes a table of rows.
+
+    ``plan``: the plan. ValueError: its reports cannot be collected.
 
     >>> import sfumato as sf
     >>> plan = sf.Plan.from_dict({"attributes": {"smokes": {
@@ -60,64 +71,67 @@ class ReportForm:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.parts = [part_of(each) for each in plan.attributes.values()]
-        self._names = {name for part in self.parts for name in part.names}
-        self._packing = [part.pack for part in self.parts]
-        self._row = struct.Struct("<" + "".join(part.format for part in self.parts))
-        self._type = np.dtype([field for part in self.parts for field in part.fields])
+        self.codecs = [codec_of(attribute) for attribute in plan.attributes.values()]
+        self._names = {name for codec in self.codecs for name in codec.names}
+        self._row = struct.Struct("<" + "".join(codec.format for codec in self.codecs))
+        self._type = np.dtype([field for codec in self.codecs for field in codec.fields])
         self._most, self._drawn = plan.questions_each, [plan.attributes[name].columns[0] for name in plan.drawn]
 
     @property
     def width(self) -> int:
-        """Bytes of a row."""
+        """The bytes of a row."""
         return self._row.size
 
     def pack(self, report: Mapping[str, Any]) -> bytes:
-        """The row of a report; one that no device makes is refused, by its question and without its value."""
+        """Check a report and return its row. ReportError: no device sends it under this plan."""
         if len(report) != len(self._names) or not self._names.issuperset(report):
             wrong = min(self._names.symmetric_difference(report))
             raise ReportError(f"the report and the plan differ in {wrong[:80]!r}")
         if self._most is not None and sum(report[name] is not None for name in self._drawn) > self._most:
             raise ReportError(f"the report answers more than the {self._most} questions that a person is asked")
         values: list[Any] = []
-        for pack in self._packing:
-            values += pack(report)
+        for codec in self.codecs:
+            values += codec.pack(report)
         return self._row.pack(*values)
 
     def table(self, rows: Iterable[bytes]) -> Any:
-        """Rows as a PyArrow table, as files of reports have them: codes, levels, clear answers."""
+        """Return rows as a PyArrow table with the columns of a file of reports: codes, levels and clear answers."""
         import pyarrow as pa
 
         records = np.frombuffer(b"".join(rows), dtype=self._type)
         columns: dict[str, Any] = {}
-        for part in self.parts:
-            columns |= part.read(records)
+        for codec in self.codecs:
+            columns |= codec.read(records)
         return pa.table(columns)
 
 
-def part_of(each: Attribute) -> Part:
-    """How the answers to one question travel and lie."""
-    channel, name = each.channel, each.name
+def codec_of(attribute: Attribute) -> QuestionCodec:
+    """Return the codec of the reports to one question. ValueError: they cannot be collected."""
+    channel, name = attribute.channel, attribute.name
     if isinstance(channel, CorrelatedNoise):
-        return _row_part(channel)
+        return _correlated_codec(channel)
     if channel is None:
-        clear = _clear_number if isinstance(each.domain, Interval) else _clear_label
-        return clear(name, each.domain)
-    if not each.has_levels:
-        only = channel.level(None)
-        return _basket_part(name, only) if isinstance(only, SelectASize) else _code_part(name, only)
+        clear_codec = _clear_number_codec if isinstance(attribute.domain, Interval) else _clear_label_codec
+        return clear_codec(name, attribute.domain)
+    if not attribute.has_levels:
+        level = channel.level(None)
+        return _basket_codec(name, level) if isinstance(level, SelectASize) else _code_codec(name, level)
     levels = {str(level): channel.level(level) for level in channel.levels}
-    if any(isinstance(each, SelectASize) for each in levels.values()):
+    if any(isinstance(level, SelectASize) for level in levels.values()):
         raise ValueError(f"attributes.{name}: baskets with levels cannot be collected yet; give them one level")
-    return _level_part(name, levels)
+    return _level_codec(name, levels)
 
 
-def _refuse(name: str) -> ReportError:
+def _refusal(name: str) -> ReportError:
+    """Return the error that refuses a value by the name of its question or column."""
     return ReportError(f"{name[:80]}: not a report of this plan")
 
 
 def _coder(name: str, channel: Channel) -> Callable[[Any], int]:
-    """The code of a report: exactly one that the channel can give, or −1 where an answer may be missing."""
+    """Return a function from a report to its code in the channel's outputs, or to −1 if it is missing and may be.
+
+    The function raises a ReportError for anything that the channel cannot report.
+    """
     space, may_miss = channel.outputs, channel.missing == "pass"
     if isinstance(space, Categories):
         return _label_coder(name, space.labels, may_miss)
@@ -131,12 +145,13 @@ def _coder(name: str, channel: Channel) -> Callable[[Any], int]:
                 return code
         elif value is None and may_miss:
             return MISSING
-        raise _refuse(name)
+        raise _refusal(name)
 
     return number_code
 
 
 def _label_coder(name: str, labels: Iterable[Any], may_miss: bool) -> Callable[[Any], int]:
+    """Return a function from a label to its position; from None to −1 if ``may_miss``; ReportError for all else."""
     codes: dict[Any, int] = {label: code for code, label in enumerate(labels)}
     if may_miss:
         codes[None] = MISSING
@@ -144,28 +159,29 @@ def _label_coder(name: str, labels: Iterable[Any], may_miss: bool) -> Callable[[
     def label_code(value: Any) -> int:
         code = None if type(value) in (dict, list) else codes.get(value)
         if code is None:
-            raise _refuse(name)
+            raise _refusal(name)
         return code
 
     return label_code
 
 
-def _code_part(name: str, channel: Channel) -> Part:
+def _code_codec(name: str, channel: Channel) -> QuestionCodec:
+    """Return the codec of a question with one level: the code of its report, 4 bytes."""
     code, column = _coder(name, channel), name + CODE_SUFFIX
-    return Part(
+    return QuestionCodec(
         (name,), "i", ((column, "<i4"),), lambda report: (code(report[name]),), lambda rows: {column: rows[column]}
     )
 
 
-def _level_part(name: str, levels: Mapping[str, Channel]) -> Part:
-    """A code within its level, and the level's place among them."""
+def _level_codec(name: str, levels: Mapping[str, Channel]) -> QuestionCodec:
+    """Return the codec of a question with levels: the code within the level, 4 bytes, and the level's index, 1 byte."""
     coders = {level: (index, _coder(name, channel)) for index, (level, channel) in enumerate(levels.items())}
     column, chosen = name + CODE_SUFFIX, name + LEVEL_SUFFIX
 
     def pack(report: Mapping[str, Any]) -> tuple[int, int]:
         level = report[chosen]
         if type(level) is not str or level not in coders:
-            raise _refuse(chosen)
+            raise _refusal(chosen)
         index, code = coders[level]
         return code(report[name]), index
 
@@ -175,10 +191,11 @@ def _level_part(name: str, levels: Mapping[str, Channel]) -> Part:
         names = pa.DictionaryArray.from_arrays(rows[chosen].astype(np.int32), list(levels)).cast(pa.string())
         return {column: rows[column], chosen: names}
 
-    return Part((name, chosen), "iB", ((column, "<i4"), (chosen, "u1")), pack, read)
+    return QuestionCodec((name, chosen), "iB", ((column, "<i4"), (chosen, "u1")), pack, read)
 
 
-def _clear_label(name: str, domain: Any) -> Part:
+def _clear_label_codec(name: str, domain: Any) -> QuestionCodec:
+    """Return the codec of a question whose category is sent in the clear: its position among the labels, 4 bytes."""
     if not _fit_a_column(domain.labels):
         raise ValueError(f"attributes.{name}: no column holds categories of such kinds; write all of them as text")
     code = _label_coder(name, domain.labels, may_miss=True)
@@ -186,28 +203,30 @@ def _clear_label(name: str, domain: Any) -> Part:
     def read(rows: NDArray[Any]) -> dict[str, Any]:
         import pyarrow as pa
 
-        found = rows[name]
-        return {name: pa.array(list(domain.labels)).take(pa.array(found, mask=found < 0))}
+        codes = rows[name]
+        return {name: pa.array(list(domain.labels)).take(pa.array(codes, mask=codes < 0))}
 
-    return Part((name,), "i", ((name, "<i4"),), lambda report: (code(report[name]),), read)
+    return QuestionCodec((name,), "i", ((name, "<i4"),), lambda report: (code(report[name]),), read)
 
 
 def _fit_a_column(labels: Iterable[Any]) -> bool:
-    """Texts, truth values or numbers, and not of several kinds."""
+    """Return whether one column of a table can hold the labels: all texts, all truth values, or all numbers."""
     kinds = {"number" if type(label) in NUMBERS else type(label).__name__ for label in labels}
     small = all(-LARGEST_INTEGER <= label < LARGEST_INTEGER for label in labels if type(label) is int)
     return len(kinds) == 1 and small
 
 
-def _clear_number(name: str, domain: Any) -> Part:
+def _clear_number_codec(name: str, domain: Any) -> QuestionCodec:
+    """Return the codec of a question whose number is sent in the clear: 8 bytes, NaN for a missing answer."""
+
     def pack(report: Mapping[str, Any]) -> tuple[float]:
         value = report[name]
         if value is None:
             return (math.nan,)
         if type(value) not in NUMBERS or not domain.low <= value <= domain.high:
-            raise _refuse(name)
+            raise _refusal(name)
         if domain.integer and value != int(value):
-            raise _refuse(name)
+            raise _refusal(name)
         return (float(value),)
 
     def read(rows: NDArray[Any]) -> dict[str, Any]:
@@ -215,39 +234,42 @@ def _clear_number(name: str, domain: Any) -> Part:
 
         return {name: pa.array(rows[name], mask=np.isnan(rows[name]))}
 
-    return Part((name,), "d", ((name, "<f8"),), pack, read)
+    return QuestionCodec((name,), "d", ((name, "<f8"),), pack, read)
 
 
-def _row_part(channel: CorrelatedNoise) -> Part:
-    """Several numbers, each on its grid and beyond its ends as far as noise reaches; all of them are there or none."""
+def _correlated_codec(channel: CorrelatedNoise) -> QuestionCodec:
+    """Return the codec of several numbers that get correlated noise together: 8 bytes each, all NaN if missing.
+
+    Each lies on its grid, or beyond the grid's ends as far as its noise reaches.
+    """
     grids: dict[str, Grid] = dict(zip(channel.domains, channel.inputs, strict=True))
     ends = {
         name: (grid.number(-steps), grid.number(grid.size - 1 + steps))
         for (name, grid), steps in zip(grids.items(), channel.reach, strict=True)
     }
 
-    def number(name: str, value: Any) -> float:
+    def checked_number(name: str, value: Any) -> float:
         first, stride, per = grids[name].floats
         if type(value) in NUMBERS and ends[name][0] <= value <= ends[name][1]:
             code = round((value * per - first) / stride)
             if grids[name].number(code) == value:
                 return float(value)
-        raise _refuse(name)
+        raise _refusal(name)
 
     def pack(report: Mapping[str, Any]) -> tuple[float, ...]:
         values = [report[name] for name in grids]
         if all(value is None for value in values):
             return (math.nan,) * len(values)
-        return tuple(number(name, value) for name, value in zip(grids, values, strict=True))
+        return tuple(checked_number(name, value) for name, value in zip(grids, values, strict=True))
 
     def read(rows: NDArray[Any]) -> dict[str, Any]:
         return {name: rows[name] for name in grids}
 
-    return Part(tuple(grids), "d" * len(grids), tuple((name, "<f8") for name in grids), pack, read)
+    return QuestionCodec(tuple(grids), "d" * len(grids), tuple((name, "<f8") for name in grids), pack, read)
 
 
 def _from_hex(text: Any, size: int) -> bytes | None:
-    """So many bytes from their hexadecimal digits alone; None from anything else."""
+    """Return ``size`` bytes from a text of their hexadecimal digits; None if the value is anything else."""
     if type(text) is not str or len(text) != 2 * size:
         return None
     try:
@@ -257,25 +279,28 @@ def _from_hex(text: Any, size: int) -> bytes | None:
     return data if len(data) == size else None
 
 
-def _basket_part(name: str, channel: SelectASize) -> Part:
-    """The disclosed size (0: no answer), and a seed or a bitmap in as many bytes as the longest has."""
+def _basket_codec(name: str, channel: SelectASize) -> QuestionCodec:
+    """Return the codec of a basket: its disclosed size (0 if missing), 2 bytes, and a seed or a bitmap.
+
+    Seeds and bitmaps take as many bytes in every row as the longest of the channel's sizes needs.
+    """
     form = "seed" if channel.has_seeds else "bitmap"
     bits = channel.seed_bits if channel.has_seeds else dict.fromkeys(channel.sizes, channel.items.size)
-    sent = {size: -(-count // 8) if form == "seed" else 8 * -(-count // 64) for size, count in bits.items()}
-    width, size_column, column = max(sent.values()), name + SIZE_SUFFIX, f"{name}.{form}"
+    widths = {size: -(-count // 8) if form == "seed" else 8 * -(-count // 64) for size, count in bits.items()}
+    width, size_column, column = max(widths.values()), name + SIZE_SUFFIX, f"{name}.{form}"
 
     def pack(report: Mapping[str, Any]) -> tuple[int, bytes]:
         basket = report[name]
         if basket is None and channel.missing == "pass":
             return NO_BASKET, b""
         if not isinstance(basket, dict) or basket.keys() != {"size", form}:
-            raise _refuse(name)
+            raise _refusal(name)
         size, text = basket["size"], basket[form]
-        if type(size) is not int or size not in sent:
-            raise _refuse(name)
-        data = _from_hex(text, sent[size])
+        if type(size) is not int or size not in widths:
+            raise _refusal(name)
+        data = _from_hex(text, widths[size])
         if data is None or int.from_bytes(data, "little") >> bits[size]:
-            raise _refuse(name)
+            raise _refusal(name)
         return size, data
 
     def read(rows: NDArray[Any]) -> dict[str, Any]:
@@ -286,4 +311,4 @@ def _basket_part(name: str, channel: SelectASize) -> Part:
         cells = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(rows), [None, pa.py_buffer(data.tobytes())])
         return {size_column: pa.array(rows[size_column], mask=absent), column: cells}
 
-    return Part((name,), f"H{width}s", ((size_column, "<u2"), (column, f"V{width}")), pack, read)
+    return QuestionCodec((name,), f"H{width}s", ((size_column, "<u2"), (column, f"V{width}")), pack, read)

@@ -1,4 +1,4 @@
-"""Every reason for which a collector refuses a request or a report: its status and its sentence."""
+"""Every reason for which a collector refuses a request or a report, with its HTTP status and its sentence."""
 
 from __future__ import annotations
 
@@ -29,24 +29,30 @@ REASONS: dict[str, tuple[int, str]] = {
     "busy": (HTTPStatus.SERVICE_UNAVAILABLE, "too much at once; send it again later"),
     "store": (HTTPStatus.SERVICE_UNAVAILABLE, "the store cannot be written just now; send it again later"),
 }
-"""By name: the status and the sentence. Devices try again after 408 and 503, and take the others as final."""
+"""The status and the sentence of every reason, by its name. Devices send again after 408 and 503, and take the others
+as final."""
 
 
 HEADERS = {
     401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"},
     503: {"Retry-After": "2"},
 }  # fmt: skip
+"""The headers that belong to a status, as in RFC 9110. Retry-After is in seconds, by judgement: more delays reports,
+less brings devices back before the service can take them."""
 
 
 class RefusedError(Exception):
-    """A request or a report is refused for one of the ``REASONS``; ``said`` is the sentence, or one that is closer."""
+    """The error that a request or a report is refused for one of the ``REASONS``.
 
-    def __init__(self, reason: str, said: str = "") -> None:
+    ``reason``: its name. ``sentence``: what the client is told; "": the sentence of the reason.
+    """
+
+    def __init__(self, reason: str, sentence: str = "") -> None:
         self.reason = reason
-        status, sentence = REASONS[reason]
-        self.status, self.said = int(status), said or sentence
-        super().__init__(self.said)
+        status, usual_sentence = REASONS[reason]
+        self.status, self.sentence = int(status), sentence or usual_sentence
+        super().__init__(self.sentence)
 
     def headers(self) -> dict[str, str]:
-        """What goes with the status."""
+        """Return the headers that belong to the status."""
         return HEADERS.get(self.status, {})

@@ -1,4 +1,4 @@
-"""Start a collector: open its surveys, hold its store, listen, and stop with nothing left unanswered."""
+"""Start and stop a collector: its surveys, its store, and the server that listens."""
 
 from __future__ import annotations
 
@@ -18,21 +18,26 @@ from sfumato.plan import Plan
 
 
 class UnservablePlanError(ValueError):
-    """A plan cannot be served from this store; ``plan`` is the one of those that were given."""
+    """The error that says that a plan cannot be served from this store, for instance because its name is taken.
 
-    def __init__(self, plan: Plan, said: str) -> None:
-        super().__init__(said)
+    ``plan``: the plan, one of those given to `start`. ``message``: the reason, one line.
+    """
+
+    def __init__(self, plan: Plan, message: str) -> None:
+        super().__init__(message)
         self.plan = plan
 
 
 def start(
     plan: Plan | Iterable[Plan] = (), store: Store | str = "sfumato.db", settings: Settings = DEFAULTS
 ) -> Collector:
-    """Start a collector on a thread of this process; it answers when this returns.
+    """Start a collector on a thread of this process, and return it when it answers requests.
 
-    ``plan``: one or several, each opened as a survey of its name unless it is one already; surveys that the store has
-    are served too. ``store``: a store or its address. ``settings``: where it listens, and every other number.
-    ValueError: a plan or the address cannot be served. StoreError: the store is away, or another process serves it.
+    ``plan``: one plan or several; each is opened as a survey of its name unless the store has it already. The other
+    surveys of the store are served too. ``store``: a store, or its address: the path of a SQLite file, or
+    postgresql://… ``settings``: where the collector listens, and every other number. UnservablePlanError: a plan cannot
+    be served. ValueError: it cannot listen there. StoreError: the store cannot be reached, or another process serves
+    it.
 
     >>> import sfumato as sf, tempfile
     >>> from sfumato import collector
@@ -48,15 +53,15 @@ def start(
         raise TypeError(f"plan={plan!r} is no plan; give sf.Plan.load(path), or several of them")
     with ExitStack() as stack:
         listener = stack.enter_context(listen(settings))
-        opened = store if isinstance(store, Store) else open_store(store, settings)
-        stack.enter_context(opened.exclusive())
-        with opened.connected() as connection, connection.transaction():
+        store = store if isinstance(store, Store) else open_store(store, settings)
+        stack.enter_context(store.exclusive())
+        with store.connected() as connection, connection.transaction():
             for each in plans:
                 _open(connection, each, settings)
             surveys = connection.surveys()
-            known = any(survey is None for _, survey, _, _ in valid_tokens(connection))
-            token = issue_token(connection, None) if settings.token and not known else None
-        service = Service(opened, settings)
+            has_token = any(survey is None for _, survey, _, _ in valid_tokens(connection))
+            token = issue_token(connection, None) if settings.token and not has_token else None
+        service = Service(store, settings)
         server = Server(application(service), listener, service.log, settings)
         address = address_of(listener)
         if settings.signals:
@@ -67,6 +72,7 @@ def start(
 
 
 def _open(connection: Connection, plan: Plan, settings: Settings) -> None:
+    """Open the survey of a plan unless the store has it. UnservablePlanError: it cannot be opened."""
     try:
         ensure_survey(connection, plan, keep_days=settings.keep_days, invited=settings.invited)
     except ValueError as error:
@@ -75,7 +81,7 @@ def _open(connection: Connection, plan: Plan, settings: Settings) -> None:
 
 @contextmanager
 def stopped_by_signals(server: Server) -> Iterator[None]:
-    """Inside, Ctrl-C and TERM end the server; called on the main thread."""
+    """Make Ctrl-C and TERM stop the server during the block; called on the main thread."""
     former = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -85,32 +91,30 @@ def stopped_by_signals(server: Server) -> Iterator[None]:
 
 
 class Collector:
-    """A collector that runs, until `stop` or the end of a ``with`` block."""
+    """A running collector, which stops at `stop` or at the end of a ``with`` block. `start` makes it.
+
+    ``address``: where it answers, as http://127.0.0.1:8000. ``token``: a token for an analyst that permits everything;
+    None: one is valid already, or none was wanted. ``surveys``: the surveys of the store when it started. ``service``:
+    what its endpoints share. ``server``: the HTTP server. ``resources``: what `stop` closes.
+    """
 
     def __init__(
         self, address: str, token: str | None, surveys: list[Survey], service: Service, server: Server,
         resources: ExitStack,
     ) -> None:  # fmt: skip
-        self.address = address
-        """Where it answers, as http://127.0.0.1:8000."""
-        self.token = token
-        """A token for an analyst that reaches everything; None where one is valid already, or none was wanted."""
-        self.surveys = surveys
-        """The surveys of the store when it started."""
-        self.service = service
-        """What its endpoints share."""
+        self.address, self.token, self.surveys, self.service = address, token, surveys, service
         self._server, self._resources = server, resources
 
     def page(self, survey: str) -> str:
-        """The address of a survey's page, to which its other addresses are relative."""
+        """Return the address of the page of the survey with this name; its other addresses begin with it."""
         return f"{self.address}/{survey}/"
 
     def stop(self) -> None:
-        """Finish what is under way, and let go of the store; a second time nothing happens."""
+        """Answer the requests under way, end the server and release the store; a second call does nothing."""
         self._resources.close()
 
     def wait(self) -> None:
-        """Return when it has ended."""
+        """Wait until the server has ended."""
         self._server.thread.join()
 
     def __enter__(self) -> Self:

@@ -1,6 +1,6 @@
-"""Many respondents at once, to try a collector out: true answers, their reports, and batches of them over HTTP.
+"""Simulate many respondents to try a collector out: draw true answers, blur them, and send the reports over HTTP.
 
-What is sent is what devices send (docs/survey.md), under ids of chance; a batch is sent again until it is answered.
+Reports have the form that devices send (docs/survey.md) and random ids; a batch is sent again until it is answered.
 """
 
 from __future__ import annotations
@@ -27,23 +27,35 @@ from sfumato.plan import Plan
 from sfumato.prose import counted
 
 LARGEST_SURVEY = 1 << 26
-TRIES, SECONDS = 9, 60.0
-PAUSE, LONGEST_PAUSE = 0.1, 10.0
+"""The most bytes of survey.json that are read. Judgement: more would let a wrong address fill the memory, less refuses
+plans with very many categories."""
+TRIES = 9
+"""How often a batch is sent. Judgement: the pauses between are 25 seconds on average together; more tries tell later
+that a collector is away, fewer give up while one restarts."""
+SECONDS = 60.0
+"""Seconds until an answer to a batch is given up on. Judgement: less sends a batch again that a collector was about
+to answer, which it counts once; more waits longer for one that hangs."""
+PAUSE = 0.1
+"""Seconds before the second try, doubled with every further one. Judgement: less loads a busy collector more, more
+lets the crowd wait longer."""
+LONGEST_PAUSE = 10.0
+"""The longest pause between two tries, in seconds, unless the collector asks for more. Judgement, as ``PAUSE``."""
 
 
-# --- people, and what their devices send ----------------------------------------------------------------------------
+# --- true answers and reports ---------------------------------------------------------------------------------------
 
 
-def drawn_people(plan: Plan, n: int, rng: np.random.Generator) -> dict[str, Any]:
-    """People whose answers are anything that the plan's domains allow, all equally likely."""
+def draw_people(plan: Plan, n: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Draw the true answers of n people, by column: every answer that the plan's domains permit is equally likely."""
     people: dict[str, Any] = {}
-    for name, each in plan.attributes.items():
-        domains = each.domain.columns if isinstance(each.domain, Row) else {name: each.domain}
-        people |= {column: _drawn(domain, n, rng, each.channel) for column, domain in domains.items()}
+    for name, attribute in plan.attributes.items():
+        domains = attribute.domain.columns if isinstance(attribute.domain, Row) else {name: attribute.domain}
+        people |= {column: _draw_column(domain, n, rng, attribute.channel) for column, domain in domains.items()}
     return people
 
 
-def _drawn(domain: Any, n: int, rng: np.random.Generator, channel: Any) -> Any:
+def _draw_column(domain: Any, n: int, rng: np.random.Generator, channel: Any) -> Any:
+    """Draw n values of a domain, all equally likely; baskets with the sizes of their channel."""
     if isinstance(domain, Interval) and domain.integer:
         return rng.integers(int(domain.low), int(domain.high), n, endpoint=True)
     if isinstance(domain, Interval):
@@ -54,62 +66,73 @@ def _drawn(domain: Any, n: int, rng: np.random.Generator, channel: Any) -> Any:
     return [[domain.labels[code] for code in rng.choice(domain.size, size, replace=False)] for size in sizes]
 
 
-def drawn_levels(plan: Plan) -> dict[str, dict[str, float]]:
-    """Everywhere that people choose, each level as often as the others."""
-    chosen = {name: each.channel for name, each in plan.attributes.items() if each.channel and each.has_levels}
-    return {name: {str(level): 1 / len(one.levels) for level in one.levels} for name, one in chosen.items()}
+def equal_levels(plan: Plan) -> dict[str, dict[str, float]]:
+    """Return, for every question with levels, the share of people who choose each level: the same for all."""
+    channels = {name: each.channel for name, each in plan.attributes.items() if each.channel and each.has_levels}
+    return {name: {str(level): 1 / len(each.levels) for level in each.levels} for name, each in channels.items()}
 
 
 def reports_of(
     plan: Plan, people: Mapping[str, Any], rng: np.random.Generator | None = None,
     levels: Mapping[str, Any] | None = None,
 ) -> dict[str, list[Any]]:
-    """What the devices of these people send: every column as plain data. Without ``rng`` the noise is secure."""
+    """Blur people's answers and return their reports, by column, as devices send them.
+
+    ``people``: true answers by column. ``rng``: None for secure noise. ``levels``: by question the levels that people
+    choose, or their shares.
+    """
     baskets = {name: each.channel for name, each in plan.attributes.items() if isinstance(each.channel, SelectASize)}
     others = {name: each for name, each in plan.attributes.items() if name not in baskets}
     reports: dict[str, list[Any]] = {}
     if others:
         answers = {name: column for name, column in people.items() if name not in baskets}
         blurred = replace(plan, attributes=others).randomize(answers, rng, levels=levels)
-        reports = {name: plain(column) for name, column in blurred.items()}
-    return reports | {name: _baskets(channel, people[name], rng) for name, channel in baskets.items()}
+        reports = {name: as_sent(column) for name, column in blurred.items()}
+    return reports | {name: _basket_reports(channel, people[name], rng) for name, channel in baskets.items()}
 
 
-def plain(column: Any) -> list[Any]:
-    """A column of reports as devices send it."""
+def as_sent(column: Any) -> list[Any]:
+    """Return a column of reports as plain data for JSON, with None for missing ones."""
     return [None if is_missing(value) else value for value in as_array(column).tolist()]
 
 
-def _baskets(channel: SelectASize, baskets: Any, rng: np.random.Generator | None) -> list[Any]:
-    """A seed in as many bytes as its size's has, or a bitmap in whole words."""
+def _basket_reports(channel: SelectASize, baskets: Any, rng: np.random.Generator | None) -> list[Any]:
+    """Blur baskets and return their reports: the size, and a seed or a bitmap in hexadecimal digits.
+
+    A seed has as many bytes as those of its size need, a bitmap whole words of 8 bytes.
+    """
     form = "seed" if channel.has_seeds else "bitmap"
-    drawn = channel.randomize(baskets, rng, compress=channel.has_seeds)
-    width = {size: -(-channel.seed_bits[size] // 8) if channel.has_seeds else None for size in channel.sizes}
-    pairs = zip(drawn.sizes.tolist(), drawn.to_bytes(), strict=True)
-    return [{"size": size, form: data[: width[size]].hex()} for size, data in pairs]
+    blurred = channel.randomize(baskets, rng, compress=channel.has_seeds)
+    widths = {size: -(-channel.seed_bits[size] // 8) if channel.has_seeds else None for size in channel.sizes}
+    pairs = zip(blurred.sizes.tolist(), blurred.to_bytes(), strict=True)
+    return [{"size": size, form: data[: widths[size]].hex()} for size, data in pairs]
 
 
-# --- on the way to the collector ------------------------------------------------------------------------------------
+# --- sending --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Outcome:
-    """What became of the reports."""
+    """The numbers of reports that a collector has accepted, refused and not answered, and what sending them took."""
 
     accepted: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    """How many were refused, by the reason."""
     unanswered: int = 0
     bytes: int = 0
+    """Bytes of all bodies that were sent, repeated ones included."""
     seconds: float = 0.0
     problem: str = ""
+    """Why sending was given up; "": it was not."""
 
     @property
     def sent(self) -> int:
+        """The number of all reports."""
         return self.accepted + sum(self.refused.values()) + self.unanswered
 
     @property
     def rate(self) -> float:
-        """Reports accepted a second."""
+        """The number of reports accepted in a second."""
         return self.accepted / self.seconds if self.seconds else 0.0
 
     def __str__(self) -> str:
@@ -120,16 +143,17 @@ class Outcome:
 
 
 class Crowd:
-    """Devices that send their reports of one plan, in batches over a few connections at once.
+    """Many simulated devices that send reports of one plan to a collector; ``outcome`` sums up what was sent.
 
-    The survey at the address must be that of the plan. ``outcome`` sums up what was sent.
+    ``address``: that of the survey's page. ``batch``: reports in one request. ``connections``: requests at the same
+    time. ValueError: the survey at the address has another plan, or cannot be reached.
     """
 
     def __init__(self, plan: Plan, address: str, *, batch: int = 500, connections: int = 4) -> None:
         if not 1 <= batch <= MOST_REPORTS:
             raise ValueError(f"a batch of {batch} is not taken; send 1 to {MOST_REPORTS:,} reports at once")
         self.plan, self.batch, self.connections = plan, batch, connections
-        self.submit = _submit_of(plan, address)
+        self.submit = _submit_address(plan, address)
         self.outcome = Outcome()
         self._counting = threading.Lock()
 
@@ -137,20 +161,25 @@ class Crowd:
         self, reports: Mapping[str, Sequence[Any]], *, rng: np.random.Generator | None = None,
         invitations: Iterator[str] | None = None,
     ) -> None:
-        """Send reports, column by column as ``reports_of`` gives them; with ``rng`` their ids are repeatable."""
+        """Send reports and wait until each is accepted, refused or given up on.
+
+        ``reports``: by column, as `reports_of` returns them. ``rng``: draws their ids, None for secure ones.
+        ``invitations``: the codes that they use, one each; None: none.
+        """
         began, names = time.perf_counter(), list(reports)
-        sent = [
-            {"id": _id(rng), "report": dict(zip(names, row, strict=True))}
+        messages = [
+            {"id": (secrets.token_bytes(16) if rng is None else rng.bytes(16)).hex()}
+            | {"report": dict(zip(names, row, strict=True))}
             | ({} if invitations is None else {"invitation": next(invitations)})
             for row in zip(*reports.values(), strict=True)
         ]
-        batches = [sent[start : start + self.batch] for start in range(0, len(sent), self.batch)]
+        batches = [messages[start : start + self.batch] for start in range(0, len(messages), self.batch)]
         with ThreadPoolExecutor(self.connections) as pool:
             list(pool.map(self._deliver, batches))
         self.outcome.seconds += time.perf_counter() - began
 
     def _deliver(self, batch: list[dict[str, Any]]) -> None:
-        """Send a batch until each of its reports is settled; where nobody answers for long, give up for all."""
+        """Send a batch until each of its reports is accepted or refused; after ``TRIES`` give up on all batches."""
         for attempt in range(TRIES):
             if self.outcome.problem:
                 break
@@ -166,24 +195,21 @@ class Crowd:
             self.outcome.unanswered += len(batch)
 
     def _settle(self, batch: list[dict[str, Any]], answer: Answer, size: int) -> list[dict[str, Any]]:
-        """Count what is settled; the others."""
-        accepted, refused = answer.sort_reports([each["id"] for each in batch])
+        """Count the reports of a batch that the answer accepts or refuses; return the others. ``size``: of the body."""
+        accepted, refused = answer.sort_reports([message["id"] for message in batch])
         if answer.final and not accepted and not refused:
-            refused = dict.fromkeys((each["id"] for each in batch), _reason(answer))
+            refused = dict.fromkeys((message["id"] for message in batch), _reason(answer))
         with self._counting:
             self.outcome.bytes += size
             self.outcome.accepted += len(accepted)
             self.outcome.refused.update(refused.values())
         settled = {*accepted, *refused}
-        return [each for each in batch if each["id"] not in settled]
+        return [message for message in batch if message["id"] not in settled]
 
 
-def _id(rng: np.random.Generator | None) -> str:
-    return secrets.token_hex(16) if rng is None else rng.bytes(16).hex()
 
-
-def _submit_of(plan: Plan, address: str) -> str:
-    """Where the survey at an address takes reports, if it is the plan's."""
+def _submit_address(plan: Plan, address: str) -> str:
+    """Read the survey at an address and return where it takes reports. ValueError: it is not the plan's survey."""
     check_address(address)
     page = address.rstrip("/") + "/"
     answer = ask(page + "survey.json", most=LARGEST_SURVEY)
@@ -191,21 +217,22 @@ def _submit_of(plan: Plan, address: str) -> str:
         document = json.loads(answer.data) if answer.good else {}
         identity, submit = document["plan"], document["submit"]
     except (ValueError, KeyError, TypeError):
-        said = _reason(answer) if not answer.good else "what is there is no survey that takes reports"
-        raise ValueError(f"{address}: {said}") from None
+        problem = _reason(answer) if not answer.good else "what is there is no survey that takes reports"
+        raise ValueError(f"{address}: {problem}") from None
     if identity != plan.identity:
         raise ValueError(
             f"{address}: the survey there has another plan ({str(identity)[:16]}) than {plan.name!r} "
             f"({plan.identity[:16]}); give the plan that it was opened with"
         )
-    found = urljoin(page, str(submit))
-    if origin_of(found) != origin_of(page):
-        raise ValueError(f"{address}: reports would be sent elsewhere, to {origin_of(found)}; name that collector")
-    return found
+    submit_address = urljoin(page, str(submit))
+    if origin_of(submit_address) != origin_of(page):
+        elsewhere = origin_of(submit_address)
+        raise ValueError(f"{address}: reports would be sent elsewhere, to {elsewhere}; name that collector")
+    return submit_address
 
 
 def _reason(answer: Answer) -> str:
-    """What a collector says about a request that it refuses."""
+    """Return the reason that a collector gives for a refused request, or what its status means."""
     try:
         return str(json.loads(answer.data)["reason"])
     except (ValueError, KeyError, TypeError):

@@ -1,1 +1,1 @@
-"""Run the survey of `sfumato demo`: its plan, its people, a collector for them, and the page that shows it all."""
+"""The simulated survey of `sfumato demo`: its plan and people, a collector, a browser, and the page of results."""

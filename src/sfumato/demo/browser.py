@@ -1,4 +1,4 @@
-"""One person at the respondent's page in a real browser, where there is one: Chromium, driven by playwright."""
+"""A simulated person who answers on the respondent's page in a real browser: Chromium, driven by playwright."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from importlib.util import find_spec
 from typing import Any
 
 MISSING = "no browser that could answer was found (it takes chromium and the Python package playwright)"
-PATIENCE = 60_000
+TIMEOUT = 60_000
+"""Milliseconds that the browser may take for a step of the page. Judgement: less gives up on a slow machine, more waits
+longer for a page that hangs."""
 
 
 class Person:
-    """A browser with a storage of its own, open at a survey's page."""
+    """A person at a survey's page, as a tab of a browser with a storage of its own.
+
+    ``page``: playwright's page. ``address``: that of the survey's page.
+    """
 
     def __init__(self, page: Any, address: str) -> None:
         self.page, self.address = page, address
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(TIMEOUT)
 
     def send(self, answers: Mapping[str, Any]) -> None:
-        """Answer, see what is sent, and send it."""
+        """Answer every question, send the reports, and wait until the page says that they were sent."""
         self._open()
         self._answer(answers)
         self.page.wait_for_function("() => document.getElementById('receipts').innerText.includes('Sent.')")
 
     def verdict(self, answers: Mapping[str, Any]) -> str:
-        """What the model that came home says of the answers, with the network off."""
+        """Answer every question with the network off; return what the shipped model says on the page."""
         self._open()
         self.page.wait_for_load_state("networkidle")
         self.page.context.set_offline(True)
@@ -34,21 +39,23 @@ class Person:
         return str(self.page.inner_text("#verdict h3"))
 
     def _answer(self, answers: Mapping[str, Any]) -> None:
-        """Every question, in the page's order."""
-        self._press()
+        """Fill in the answers, which are in the page's order, and go on to the summary."""
+        self._go_on()
         for value in answers.values():
             if isinstance(value, str) or self.page.locator("#asked input[type=radio]").count():
                 self.page.locator("#asked").get_by_label(str(value), exact=True).check()
             else:
                 self.page.fill("#asked input", str(value))
-            self._press()
-        self._press()
+            self._go_on()
+        self._go_on()
 
     def _open(self) -> None:
+        """Open the survey's page, and wait until it is shown."""
         self.page.goto(self.address)
         self.page.wait_for_selector("#all:not([hidden])")
 
-    def _press(self) -> None:
+    def _go_on(self) -> None:
+        """Press the button to the next step, and wait until the step is shown."""
         before = self.page.title()
         self.page.click("#next")
         self.page.wait_for_function("before => document.title !== before", arg=before)
@@ -56,17 +63,17 @@ class Person:
 
 @contextmanager
 def person_at(address: str) -> Iterator[Person | None]:
-    """A person at a survey's page; None where there is no browser."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None or find_spec("playwright") is None:
+    """Open a browser for a person at a survey's page during the block; None if no browser can be run."""
+    browser_path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser_path is None or find_spec("playwright") is None:
         yield None
         return
     from playwright.sync_api import Error, sync_playwright
 
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=found)
-        except Error:  # it is there and cannot run here
+            browser = playwright.chromium.launch(executable_path=browser_path)
+        except Error:  # it is installed and cannot run here
             yield None
             return
         try:

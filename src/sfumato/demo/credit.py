@@ -1,4 +1,6 @@
-"""The people who answer `credit.toml`: AGI92's attributes, less uniform, so that there is a picture to find.
+"""Simulated people who answer `credit.toml`: AGI92's attributes, with distributions that are worth reconstructing.
+
+The shapes and numbers of the distributions are invented:
 
 age         two generations, around 35 and 62
 salary      skewed, around 55K
@@ -25,14 +27,14 @@ PLAN = files("sfumato.demo") / "credit.toml"
 
 
 def plan() -> Plan:
-    """The plan, as shipped."""
+    """Return the plan of the credit survey, `credit.toml`."""
     import tomllib
 
     return Plan.from_dict(tomllib.loads(PLAN.read_text(encoding="utf-8")))
 
 
 def people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """n simulated people, one array a column, inside the plan's domains."""
+    """Draw the true answers of n people, within the plan's domains: an array for each column, by name."""
     young = rng.random(n) < 0.6
     age = np.clip(np.rint(np.where(young, rng.normal(35, 7, n), rng.normal(62, 6, n))), 20, 79).astype(np.int64)
     salary = np.round(20_000 + 130_000 * rng.beta(2, 4, n), 2)
@@ -52,6 +54,6 @@ def people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
 
 
 def in_group_a(age: NDArray[Any], salary: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say who belongs to group A: a band of salaries, 50K wide, that starts at another sum in each of three ages."""
+    """Return who belongs to group A, by AS00's function 2: salaries within 50K from a start that depends on age."""
     low = np.select([age < 40, age < 60], [50_000, 75_000], 25_000)
     return (low <= salary) & (salary <= low + 50_000)

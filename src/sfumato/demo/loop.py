@@ -1,5 +1,4 @@
-"""The whole loop around a collector of its own: people answer it over HTTP, an analyst reads the picture and learns a
-model from it, and the model goes home to the devices."""
+"""The demo's collector and its analyst: start it, read the reports, train a model on them, and ship it to devices."""
 
 from __future__ import annotations
 
@@ -23,13 +22,22 @@ from sfumato.pages import Page, tag
 from sfumato.plan import Plan
 
 LARGEST = 1 << 30
-PATIENCE = 600.0
-BETWEEN_LOOKS = 0.2
+"""The most bytes of an answer that are read, such as an export. Judgement: a million people's reports take some 60 MB;
+less would refuse larger demos, more would take that memory."""
+TIMEOUT = 600.0
+"""Seconds to wait for an answer of the collector, for a model, and for the end of its process. Judgement: less gives up
+on the models of many people on a slow machine, more waits longer for a collector that hangs."""
+LOOK_SECONDS = 0.2
+"""Seconds between two looks whether the model is trained. Judgement: more delays the demo by up to as much, less asks
+more often."""
 
 
 @contextmanager
 def serving(plan: Plan, store: Path) -> Iterator[Analyst]:
-    """A collector in a process of its own, so that it shares no interpreter with those who answer, and its analyst."""
+    """Run a collector of a plan in a process of its own during the block; yield an analyst with a token.
+
+    In a process of its own it shares no interpreter with the simulated people.
+    """
     processes = get_context("spawn")
     ours, theirs = processes.Pipe()
     process = processes.Process(target=_serve, args=(plan.to_json(), str(store), theirs))
@@ -37,17 +45,17 @@ def serving(plan: Plan, store: Path) -> Iterator[Analyst]:
     theirs.close()
     try:
         try:
-            started = ours.recv()
+            address, token, survey = ours.recv()
         except EOFError:
             raise ValueError("the collector did not start; what is above says why") from None
-        yield Analyst(*started)
+        yield Analyst(address, token, survey)
     finally:
         ours.close()
-        process.join(PATIENCE)
+        process.join(TIMEOUT)
 
 
 def _serve(plan: str, store: str, parent: Connection) -> None:
-    """Serve until whoever started this process has ended, in whatever way."""
+    """Serve the plan from a store until the parent process has closed the connection or ended."""
     with start(Plan.loads(plan, "json"), store, Settings(log=False, signals=True)) as collector:
         parent.send((collector.address, collector.token, collector.surveys[0].name))
         with suppress(EOFError):
@@ -55,7 +63,10 @@ def _serve(plan: str, store: str, parent: Connection) -> None:
 
 
 class Analyst:
-    """Asks a running collector about one of its surveys, with the token that was made when it started."""
+    """A client of a running collector that asks about one survey with an analyst's token.
+
+    ``address``: the collector's. ``token``: one that permits everything. ``survey``: the survey's name.
+    """
 
     def __init__(self, address: str, token: str, survey: str) -> None:
         self.address, self.token = address, token
@@ -63,38 +74,40 @@ class Analyst:
         self.api = f"{self.survey}api/"
 
     def reports(self) -> Any:
-        """All reports, as a PyArrow table."""
+        """Return all reports as a PyArrow table."""
         from pyarrow import parquet
 
         return parquet.read_table(io.BytesIO(self._ask("reports.parquet").data))
 
     def train(self, seed: int) -> str:
-        """Start to learn a model, in a process beside the service; the job's id."""
-        wanted = json.dumps({"kind": "train", "options": {"seed": seed}})
-        return str(json.loads(self._ask("jobs", "POST", wanted).data)["id"])
+        """Start a job that trains a model; return the job's id."""
+        job = json.dumps({"kind": "train", "options": {"seed": seed}})
+        return str(json.loads(self._ask("jobs", "POST", job).data)["id"])
 
     def ship(self, job: str) -> str:
-        """Wait until a job is done, and send its model home; what the job said."""
-        end = time.monotonic() + PATIENCE
-        while (found := json.loads(self._ask(f"jobs/{job}").data))["state"] in ("waiting", "running"):
+        """Wait until a training job is done, and ship its model to devices; return what the job said of the model."""
+        end = time.monotonic() + TIMEOUT
+        while (status := json.loads(self._ask(f"jobs/{job}").data))["state"] in ("waiting", "running"):
             if time.monotonic() > end:
                 raise ValueError("the model is not learned within ten minutes")
-            time.sleep(BETWEEN_LOOKS)
-        if found["state"] != "done":
-            raise ValueError(f"no model was learned: {found['said']}")
+            time.sleep(LOOK_SECONDS)
+        if status["state"] != "done":
+            raise ValueError(f"no model was learned: {status['said']}")
         self._ask("model", "PUT", json.dumps({"job": job}))
-        return str(found["said"])
+        return str(status["said"])
 
-    def shipped(self) -> str:
-        """The model as a device gets it: from the survey's page, without a token."""
-        return _good(ask(self.survey + "model.json", seconds=PATIENCE, most=LARGEST)).data.decode()
+    def shipped_model(self) -> str:
+        """Return the model's JSON as devices get it: from the survey's page, without a token."""
+        return _checked(ask(self.survey + "model.json", seconds=TIMEOUT, most=LARGEST)).data.decode()
 
     def _ask(self, path: str, method: str = "GET", body: str | None = None) -> Answer:
-        sent = None if body is None else body.encode()
-        return _good(ask(self.api + path, method, sent, PATIENCE, token=self.token, most=LARGEST))
+        """Send a request to the survey's /api/ with the token; return the answer. ValueError: it was refused."""
+        data = None if body is None else body.encode()
+        return _checked(ask(self.api + path, method, data, TIMEOUT, token=self.token, most=LARGEST))
 
 
-def _good(answer: Answer) -> Answer:
+def _checked(answer: Answer) -> Answer:
+    """Return an answer that is good. ValueError: it is a refusal."""
     if not answer.good:
         raise ValueError(f"the collector {answer.description}: {answer.data[:300].decode(errors='replace')}")
     return answer
@@ -102,21 +115,27 @@ def _good(answer: Answer) -> Answer:
 
 @dataclass(frozen=True)
 class Story:
-    """What went over the wire, what the collector has in the end, and what came home."""
+    """The figures and sentences on a demo with a collector, for its page."""
 
     sent: Outcome
     accepted: int
     refused: int
     bytes_kept: int
+    """The bytes of the store after tidying."""
     id: str
+    """The id of one stored report, in hexadecimal digits."""
     row: str
+    """The row of bytes of that report, in hexadecimal digits."""
     in_browser: str
+    """A sentence on the person who answered in a browser."""
     learned: str
+    """What the training job said of its model."""
     verdict: str
+    """A sentence on how the model was applied on devices."""
 
 
 def look_inside(path: Path, token: str) -> dict[str, Any]:
-    """What a store holds of its one survey; its token is revoked, and it is tidied as at the end of a day."""
+    """Revoke the token, tidy the store, and return what it holds of its one survey: fields of `Story`, by name."""
     store, tallies = open_store(str(path)), Counter[str]()
     with store.connected() as connection, connection.transaction():
         (survey,) = connection.surveys()
@@ -130,7 +149,7 @@ def look_inside(path: Path, token: str) -> dict[str, Any]:
 
 
 def show_story(page: Page, story: Story) -> None:
-    """The loop as a part of a page."""
+    """Add a section on the collector and the model to the demo's page."""
     sent, everybody = story.sent, max(story.accepted, 1)
     page.section(
         "How the reports came here",

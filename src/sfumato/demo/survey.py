@@ -1,5 +1,4 @@
-"""A simulated survey: because the truth is known, every estimate and every model can be held against it. And its page:
-what people said, what they sent, what the crowd looks like, what is promised."""
+"""A simulated survey, whose estimates and models are compared with the truth, and the page that shows both."""
 
 from __future__ import annotations
 
@@ -20,40 +19,47 @@ from sfumato.prose import percent, voice
 from sfumato.reconstruction import Estimate, estimate_of, intervals_for, shares
 from sfumato.shipping.training import classes, estimator, features
 
-SHOWN_ANSWERS, SHOWN_RULES = 5, 8
+SHOWN_ANSWERS = 5
+"""How many people's answers the page shows beside their reports. Judgement: more makes the page longer, fewer show less
+of how reports differ from answers."""
+SHOWN_RULES = 8
+"""How many of the tree's rules the page shows. Judgement: those for most people come first; more makes it longer."""
 LEGEND = {"seen": "estimate, with its 90 % error bar", "truth": "truth", "bare": "reports taken at face value"}
+"""What the marks of a chart mean, by the mark's kind."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One attribute: the estimate, and in its cells the truth and the bare reports."""
+    """The estimate of one attribute beside the true shares and the shares of the uncorrected reports in its cells."""
 
     name: str
     channel: Mechanism
     estimate: Estimate
     truth: Floats
+    """The share of people in each cell."""
     reported: Floats
+    """The share of reports in each cell."""
 
     @property
     def error(self) -> float:
-        """Total variation distance ½ Σ |estimate − truth|: the share of people put in a wrong place."""
+        """The share of people that the estimate puts into a wrong cell, ½ Σ |estimate − truth|."""
         return float(np.abs(self.estimate.probabilities - self.truth).sum() / 2)
 
     @property
     def error_of_reports(self) -> float:
-        """The same for someone who takes the reports at face value."""
+        """The share of people that the uncorrected reports put into a wrong cell, ½ Σ |reported − truth|."""
         return float(np.abs(self.reported - self.truth).sum() / 2)
 
     @property
     def covered(self) -> int:
-        """How many 90 % error bars hold the truth."""
+        """The number of cells whose 90 % error bar contains the truth."""
         low, high = self.estimate.interval(0.9)
         return int(((low <= self.truth) & (self.truth <= high)).sum())
 
 
 @dataclass(frozen=True)
-class Survey:
-    """A plan, the people who answered it (as a PyArrow table), and the reports they sent."""
+class SimulatedSurvey:
+    """A plan with the true answers of simulated people and their reports, both as PyArrow tables."""
 
     plan: Plan
     people: Any
@@ -62,20 +68,21 @@ class Survey:
     @classmethod
     def simulate(
         cls, plan: Plan, draw: Callable[[np.random.Generator], dict[str, NDArray[Any]]], rng: np.random.Generator
-    ) -> Survey:
+    ) -> SimulatedSurvey:
+        """Draw people by ``draw`` and blur their answers by the plan."""
         import pyarrow
 
         people = pyarrow.table(draw(rng))
         return cls(plan, people, plan.randomize(people, rng=rng))
 
     @property
-    def asked(self) -> dict[str, Mechanism]:
-        """The channels of the attributes that have one."""
+    def channels(self) -> dict[str, Mechanism]:
+        """The channels of the blurred attributes, by name."""
         return {name: each.channel for name, each in self.plan.attributes.items() if each.channel is not None}
 
     def compare(self, name: str) -> Comparison:
-        """Reconstruct one attribute and hold it against the truth."""
-        channel = self.asked[name]
+        """Reconstruct one attribute from the reports, and compare the estimate with the truth."""
+        channel = self.channels[name]
         estimate = estimate_of(name, channel, self.reports, intervals_for(channel.domain))
         truth = shares(self.people.column(name).to_numpy(), channel.domain, estimate.edges)
         reported = shares(self.reports.column(name).to_numpy(), channel.domain, estimate.edges)
@@ -84,26 +91,34 @@ class Survey:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """Accuracies on fresh people whose true values are known, and the tree learned from the reports."""
+    """The tree learned from the reports, and accuracies of it and its rivals on people who were not in the survey."""
 
     target: str
+    """The class that is predicted."""
     tested: int
+    """The number of people on whom accuracies are measured."""
     model: Any
     from_reports: float
+    """Accuracy of ``model``, as a share of the people tested; so are the next three."""
     uncorrected: float
+    """Accuracy of a tree that takes the reports at face value."""
     from_truth: float
+    """Accuracy of a tree learned from the true answers."""
     largest_class: float
+    """Accuracy of predicting the largest class for everybody."""
 
     @property
     def rules(self) -> list[str]:
+        """The first ``SHOWN_RULES`` rules of the tree: those that most people fall under."""
         return list(self.model.rules()[:SHOWN_RULES])
 
     def measured(self) -> dict[str, Any]:
-        """What goes home with a model that was learned here."""
-        spread = float(np.sqrt(self.from_reports * (1 - self.from_reports) / self.tested))
-        return {"method": "joint", "test": {"records": self.tested, "accuracy": self.from_reports, "stderr": spread}}
+        """Return the measured accuracy with its standard error √(a(1 − a)/n), as a shipped model carries it."""
+        stderr = float(np.sqrt(self.from_reports * (1 - self.from_reports) / self.tested))
+        return {"method": "joint", "test": {"records": self.tested, "accuracy": self.from_reports, "stderr": stderr}}
 
     def rows(self) -> list[tuple[str, float]]:
+        """Return the accuracies with what was measured, from the lowest expected to the highest."""
         return [
             ("the largest class for everybody", self.largest_class),
             ("a tree from the reports, taken at face value", self.uncorrected),
@@ -112,33 +127,45 @@ class Lesson:
         ]
 
 
-def learn(survey: Survey, fresh: Any, seed: int, model: Any = None) -> Lesson:
-    """Train on the survey's reports (and, to compare, on its people), test on people who were not asked; ``model``: one
-    that was learned from the reports already."""
+def learn(survey: SimulatedSurvey, fresh: Any, seed: int, model: Any = None) -> Lesson:
+    """Train trees on a survey's reports and, to compare, on its true answers; measure their accuracy.
+
+    ``fresh``: a table of true answers of people who are not in the survey, on whom accuracy is measured. ``model``: a
+    model that was learned from the reports already, None to train it here.
+    """
     plan = survey.plan
     truth = classes(plan, fresh)
 
-    def tree(how: str, table: Any) -> Any:
-        return estimator(how, plan, seed).fit(features(plan, table), classes(plan, table))
+    def fitted(method: str, table: Any) -> Any:
+        return estimator(method, plan, seed).fit(features(plan, table), classes(plan, table))
 
-    trees = [model or tree("joint", survey.reports), tree("none", survey.reports), tree("none", survey.people)]
-    ours, uncorrected, clean = (float(np.mean(tree.predict(features(plan, fresh)) == truth)) for tree in trees)
-    largest = float(np.unique(truth, return_counts=True)[1].max() / len(truth))
-    return Lesson(str(plan.target), len(truth), trees[0], ours, uncorrected, clean, largest)
+    def accuracy(tree: Any) -> float:
+        return float(np.mean(tree.predict(features(plan, fresh)) == truth))
+
+    model = model or fitted("joint", survey.reports)
+    return Lesson(
+        target=str(plan.target), tested=len(truth), model=model, from_reports=accuracy(model),
+        uncorrected=accuracy(fitted("none", survey.reports)), from_truth=accuracy(fitted("none", survey.people)),
+        largest_class=float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
+    )  # fmt: skip
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def survey_page(
-    survey: Survey, comparisons: list[Comparison], lesson: Lesson, show_more: Callable[[Page], None] = lambda page: None
-) -> Page:
-    """The whole survey on a page, with the truth that a real one would not know; ``show_more`` adds a section."""
+    survey: SimulatedSurvey, comparisons: list[Comparison], lesson: Lesson,
+    show_more: Callable[[Page], None] = lambda page: None,
+) -> Page:  # fmt: skip
+    """Return the page of a simulated survey: answers and reports, estimates beside the truth, the tree, the guarantee.
+
+    ``show_more``: a function that adds a section to the page.
+    """
     people = survey.people.num_rows
     lead = f"{people:,} people blurred their own answers; this is what can still be read, and what cannot."
     page = Page(f"A {survey.plan.name} survey, blurred", lead).facts(_headline(people, comparisons, lesson))
     lead = "The first answers. Struck out: the truth, which stays on the device. Below it: the report that was sent."
-    page.section("What people sent", lead).table(_answers(survey), ["person", *survey.asked])
+    page.section("What people sent", lead).table(_answers(survey), ["person", *survey.channels])
     lead = "Each distribution is reconstructed from the reports alone. Point at a bar for its numbers."
     page.section("What the crowd looks like", lead).legend(LEGEND).cards(map(_card, comparisons))
     _show_lesson(page, lesson)
@@ -158,42 +185,48 @@ def survey_page(
 
 
 def _headline(people: int, comparisons: list[Comparison], lesson: Lesson) -> list[tuple[str, str]]:
-    held, bars = sum(one.covered for one in comparisons), sum(one.truth.size for one in comparisons)
-    worst = max(comparisons, key=lambda one: one.error)
-    middle = sorted(one.error for one in comparisons)[len(comparisons) // 2]
+    """Return the figures at the top of the page, each with what it counts."""
+    covered, bars = sum(each.covered for each in comparisons), sum(each.truth.size for each in comparisons)
+    worst = max(comparisons, key=lambda each: each.error)
+    median = sorted(each.error for each in comparisons)[len(comparisons) // 2]
     return [
         (f"{people:,}", "people, one report each"),
         (f"{len(comparisons)}", "blurred attributes"),
-        (percent(middle), "median error: the share of people put in a wrong place"),
+        (percent(median), "median error: the share of people put in a wrong place"),
         (percent(worst.error), f"largest error ({worst.name})"),
-        (percent(held / bars, 0), "of the 90 % error bars hold the truth"),
+        (percent(covered / bars, 0), "of the 90 % error bars hold the truth"),
         (percent(lesson.from_reports), f"of new people's {lesson.target} told by a tree from the reports"),
     ]
 
 
-def _answers(survey: Survey) -> list[list[object]]:
+def _answers(survey: SimulatedSurvey) -> list[list[object]]:
+    """Return a row for each of the first people: a number, and answer and report to every blurred question."""
     people, reports = (table.slice(0, SHOWN_ANSWERS).to_pylist() for table in (survey.people, survey.reports))
     return [
-        [f"person {i}", *(_answer(person[name], report[name]) for name in survey.asked)]
+        [f"person {i}", *(_answer(person[name], report[name]) for name in survey.channels)]
         for i, (person, report) in enumerate(zip(people, reports, strict=True), 1)
     ]
 
 
 def _answer(*both: Any) -> Html:
+    """Return an answer, struck out, above its report."""
     true, reported = (f"{value:,.0f}" if isinstance(value, (int, float)) else str(value) for value in both)
     return Html(tag("s", true) + tag("br") + tag("b", reported))
 
 
-def _card(one: Comparison) -> Card:
-    marks = [Mark("bare", "reports", one.reported.tolist()), Mark("truth", "truth", one.truth.tolist())]
-    rows = [{**row, "within_noise": False} for row in rows_of(one.estimate)]  # the truth beside it says how near it is
-    drawing = chart_of(one.name, rows, marks)
-    error = f"Error {percent(one.error, 2)} (reports alone: {percent(one.error_of_reports, 0)}). "
-    error += f"{one.covered} of {one.truth.size} bars hold the truth."
-    return Card(one.name, one.channel.describe(voice("en")), drawing, error)
+def _card(comparison: Comparison) -> Card:
+    """Return the chart of one attribute with its channel and its error."""
+    name, truth, reported = comparison.name, comparison.truth, comparison.reported
+    marks = [Mark("bare", "reports", reported.tolist()), Mark("truth", "truth", truth.tolist())]
+    # the truth beside a bar says how near it is, in place of a mark for what lies within noise
+    rows = [{**row, "within_noise": False} for row in rows_of(comparison.estimate)]
+    error = f"Error {percent(comparison.error, 2)} (reports alone: {percent(comparison.error_of_reports, 0)}). "
+    error += f"{comparison.covered} of {truth.size} bars hold the truth."
+    return Card(name, comparison.channel.describe(voice("en")), chart_of(name, rows, marks), error)
 
 
 def _show_lesson(page: Page, lesson: Lesson) -> None:
+    """Add the section on the tree to the page: accuracies and rules."""
     page.section(
         "What can be learned",
         f"A decision tree for the {lesson.target}, learned from the reports, classifies people by their true values on "
@@ -203,7 +236,8 @@ def _show_lesson(page: Page, lesson: Lesson) -> None:
     page.paragraph("The rules that most people fall under:").items(lesson.rules)
 
 
-def _show_promises(page: Page, survey: Survey) -> None:
+def _show_promises(page: Page, survey: SimulatedSurvey) -> None:
+    """Add the section on what reports reveal to the page: the guarantee, together and by attribute."""
     lead = "The promise that holds for every person, whatever else is known about them; then attribute by attribute."
     page.section("What the reports reveal", lead).note(str(survey.plan.guarantee()))
     for name, attribute in survey.plan.attributes.items():

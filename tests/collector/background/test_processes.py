@@ -62,7 +62,7 @@ def test_a_figure_is_computed_once_for_all_who_ask_and_again_when_something_chan
         await asyncio.gather(figures.figure(town, "counts"), figures.figure(town, "estimates", question="age"))
         assert figures.asked == 3, "another question is another figure"
 
-    play(tmp_path, scene, fresh_seconds=0.0, rest=0)
+    play(tmp_path, scene, fresh_seconds=0.0, pause_factor=0)
 
 
 def test_too_many_questions_at_once_are_refused_and_the_others_answered(tmp_path: Path) -> None:

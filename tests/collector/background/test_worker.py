@@ -41,7 +41,7 @@ def collected(store: Store, sent: list[dict[str, Any]], plan: sf.Plan = PLAN) ->
 def job(worker: Worker, kind: str, **options: Any) -> tuple[dict[str, Any], bytes | None]:
     """A job done here, as the store has it afterwards."""
     with worker.store.connected() as connection, connection.transaction():
-        town = connection.known_survey("town").number
+        town = connection.require_survey("town").number
         connection.add_job("1" * 16, town, kind, options)
         connection.move_job("1" * 16, "waiting", "running")
     worker.answer("job", survey=town, id="1" * 16)
@@ -158,25 +158,25 @@ def test_the_table_is_read_again_when_reports_came_or_went(store: Store) -> None
 
     def rows() -> int:
         with store.connected() as connection:
-            return int(worker.table(connection, connection.known_survey("town")).num_rows)
+            return int(worker.table(connection, connection.require_survey("town")).num_rows)
 
     assert rows() == rows() == 10
     collected(store, sent)
     assert rows() == 20
     with store.connected() as connection, connection.transaction():
-        connection.withdraw(connection.known_survey("town").number, bytes.fromhex(sent[0]["id"]))
+        connection.withdraw(connection.require_survey("town").number, bytes.fromhex(sent[0]["id"]))
     assert rows() == 19
 
 
 def test_the_standing_of_a_survey_is_what_was_counted(store: Store) -> None:
     collected(store, reports(5))
     with store.connected() as connection, connection.transaction():
-        town = connection.known_survey("town").number
+        town = connection.require_survey("town").number
         for today, number in (("2026-01-01", 2), ("2026-01-02", 3)):
             connection.tally(town, "refused: plan", number, today)
         connection.add_job("1" * 16, town, "itemsets", {})
         connection.move_job("1" * 16, "waiting", "done", "", b'{"itemsets": [], "rules": []}')
-        told = standing(connection, connection.known_survey("town"))
+        told = standing(connection, connection.require_survey("town"))
     assert told.rejections == {"plan": 5} and told.itemsets == {"itemsets": [], "rules": []}
     assert sum(accepted for _, accepted, _ in told.days) == 5 and told.invitations is None
 

@@ -40,7 +40,7 @@ def analyst(running: Running) -> Analyst:
 
 def issued(running: Running, survey: str | None, *scopes: str, days: float = 1) -> str:
     with open_store(running.address).connected() as connection, connection.transaction():
-        found = None if survey is None else connection.known_survey(survey)
+        found = None if survey is None else connection.require_survey(survey)
         return issue_token(connection, found, scopes, days)
 
 

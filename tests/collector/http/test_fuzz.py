@@ -68,7 +68,7 @@ FORM = ReportForm(PLAN)
 
 def stored(running: Running) -> int:
     with open_store(running.address).connected() as connection:
-        return connection.how_many(connection.known_survey("town").number)
+        return connection.count_reports(connection.require_survey("town").number)
 
 
 @settings(max_examples=150)

@@ -49,14 +49,14 @@ def anywhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def stored(running: Running, name: str = "town") -> int:
     with open_store(running.address).connected() as connection:
-        return connection.how_many(connection.known_survey(name).number)
+        return connection.count_reports(connection.require_survey(name).number)
 
 
 def tallies(running: Running, name: str = "town") -> dict[str, int]:
     """Tallies of today; the service ends first, so that all it has counted is written."""
     running.end()
     with open_store(running.address).connected() as connection:
-        return {what: number for _, what, number in connection.tallies(connection.known_survey(name).number)}
+        return {what: number for _, what, number in connection.tallies(connection.require_survey(name).number)}
 
 
 def test_a_survey_tells_what_a_device_needs(anywhere: Running) -> None:
@@ -82,7 +82,7 @@ def test_reports_are_stored_once_however_often_they_are_sent(town: Running) -> N
     again = town.ask("PUT", f"/town/reports/{one['id']}", {"plan": PLAN.identity, "report": one["report"]})
     assert again.status == 200 and again.json["accepted"] == [one["id"]]
     with open_store(town.address).connected() as connection:
-        number = connection.known_survey("town").number
+        number = connection.require_survey("town").number
         table = ReportForm(PLAN).table([row for page in connection.reports(number) for row in page])
     assert table.num_rows == 30 and sorted(table["group"].to_pylist()) == sorted(e["report"]["group"] for e in sent)
 
@@ -205,7 +205,7 @@ def test_a_page_from_elsewhere_may_send_and_read_when_to_try_again(anywhere: Run
 def test_invitations_are_single_use(address: str) -> None:
     with serving(address, invited=True) as running:
         with open_store(address).connected() as connection, connection.transaction():
-            (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
+            (code,) = issue_invitations(connection, connection.require_survey("town"), 1)
         first, second = reports(2)
         assert running.ask("POST", "/town/reports", batch(first)).status == 403
         for _ in range(2):
@@ -258,7 +258,7 @@ def test_its_health_says_nothing_about_where_the_store_is(tmp_path: Path) -> Non
         with open_store(running.address).connected() as connection:
             connection.execute("DROP TABLE notes")
         ill = running.ask("GET", "/health")
-        assert ill.status == 503 and ill.json == {"reason": RefusedError("store").said}
+        assert ill.status == 503 and ill.json == {"reason": RefusedError("store").sentence}
         assert "notes" in running.end().decode()
 
 
@@ -312,7 +312,7 @@ def test_the_python_device_is_taken_at_its_word(town: Running, tmp_path: Path) -
 def test_the_python_device_sends_its_invitation(address: str, tmp_path: Path) -> None:
     with serving(address, invited=True) as running:
         with open_store(address).connected() as connection, connection.transaction():
-            (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
+            (code,) = issue_invitations(connection, connection.require_survey("town"), 1)
         outbox, submit = Outbox(tmp_path / "outbox.sqlite"), f"{running.url}/town/reports"
         device = Device(b"a secret of sixteen bytes", Ledger())
         reply = device.reply(PLAN, {"smokes": "yes", "age": 40, "group": "A"}, collector=running.url)

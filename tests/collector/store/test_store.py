@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.client import Outbox
-from sfumato.collector.access import SCOPES, allows, invitation_hash, issue_invitations, issue_token
+from sfumato.collector.access import SCOPES, invitation_hash, issue_invitations, issue_token, refusal_of
 from sfumato.collector.store import (
     ACCEPTED,
     Arrival,
@@ -66,7 +66,7 @@ def test_a_report_is_stored_once_however_often_it_comes(store: Store) -> None:
     assert take(store, two, one) == [ACCEPTED] * 2
     assert sorted(rows(store, town)) == [b"one", b"two"]
     with store.connected() as connection:
-        assert connection.how_many(town) == 2
+        assert connection.count_reports(town) == 2
         assert [(what, number) for _, what, number in connection.tallies(town)] == [("accepted", 2)]
 
 
@@ -131,7 +131,7 @@ def test_a_plans_name_becomes_one_that_fits() -> None:
 def test_an_invitation_lets_one_report_in_and_no_second_one(store: Store) -> None:
     town = opened(store, invited=True)
     with store.connected() as connection, connection.transaction():
-        code, other = issue_invitations(connection, connection.known_survey("town"), 2)
+        code, other = issue_invitations(connection, connection.require_survey("town"), 2)
     first = Arrival(town, b"1" * 16, b"one", invitation_hash(code))
     assert take(store, first) == [ACCEPTED]
     assert take(store, first) == [ACCEPTED], "the answer was lost, and the device sends again"
@@ -141,21 +141,21 @@ def test_an_invitation_lets_one_report_in_and_no_second_one(store: Store) -> Non
     twice = [Arrival(town, bytes([place]) * 16, b"five", invitation_hash(other)) for place in (5, 6)]
     assert sorted(take(store, *twice)) == [ACCEPTED, UNINVITED]
     with store.connected() as connection:
-        assert connection.invitations(town) == (2, 2) and connection.how_many(town) == 2
+        assert connection.invitations(town) == (2, 2) and connection.count_reports(town) == 2
 
 
 def test_invitations_belong_to_one_survey(store: Store) -> None:
     opened(store, invited=True)
     village = opened(store, "village", invited=True)
     with store.connected() as connection, connection.transaction():
-        (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
+        (code,) = issue_invitations(connection, connection.require_survey("town"), 1)
     assert take(store, Arrival(village, b"1" * 16, b"one", invitation_hash(code))) == [UNINVITED]
 
 
 def test_nobody_is_invited_to_what_is_open_to_all(store: Store) -> None:
     opened(store)
     with store.connected() as connection, pytest.raises(ValueError, match="open to everybody"):
-        issue_invitations(connection, connection.known_survey("town"), 1)
+        issue_invitations(connection, connection.require_survey("town"), 1)
 
 
 def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
@@ -179,7 +179,7 @@ def test_rows_come_by_their_ids_whatever_the_order_of_arrival(store: Store) -> N
 def test_tidying_leaves_everything_but_the_traces(store: Store) -> None:
     town = opened(store, invited=True)
     with store.connected() as connection, connection.transaction():
-        codes = issue_invitations(connection, connection.known_survey("town"), 30)
+        codes = issue_invitations(connection, connection.require_survey("town"), 30)
     for place, code in enumerate(codes[:20]):
         take(store, Arrival(town, secrets.token_bytes(16), bytes([place]), invitation_hash(code)))
     with store.connected() as connection:
@@ -196,8 +196,8 @@ def test_a_deleted_survey_leaves_nothing(store: Store) -> None:
     town, village = opened(store, invited=True), opened(store, "village")
     take(store, Arrival(village, b"1" * 16, b"one"))
     with store.connected() as connection, connection.transaction():
-        (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
-        issue_token(connection, connection.known_survey("town"))
+        (code,) = issue_invitations(connection, connection.require_survey("town"), 1)
+        issue_token(connection, connection.require_survey("town"))
         connection.add_job("j", town, "train", {})
     take(store, Arrival(town, b"1" * 16, b"secret row", invitation_hash(code)))
     with store.connected() as connection, connection.transaction():
@@ -206,7 +206,7 @@ def test_a_deleted_survey_leaves_nothing(store: Store) -> None:
             assert connection.rows(f"SELECT 1 FROM {table} WHERE survey = ?", town) == []
     assert rows(store, village) == [b"one"]
     with store.connected() as connection, pytest.raises(ValueError, match="there are: village"):
-        connection.known_survey("town")
+        connection.require_survey("town")
 
 
 def test_it_is_known_when_a_store_was_tidied(store: Store) -> None:
@@ -291,8 +291,8 @@ def test_what_arrives_while_a_survey_is_deleted_does_not_stay(store: Store) -> N
 def test_a_backup_restores_into_either_kind(store: Store, tmp_path: Path) -> None:
     town = opened(store, invited=True)
     with store.connected() as connection, connection.transaction():
-        (code,) = issue_invitations(connection, connection.known_survey("town"), 1)
-        token = issue_token(connection, connection.known_survey("town"), ["read"])
+        (code,) = issue_invitations(connection, connection.require_survey("town"), 1)
+        token = issue_token(connection, connection.require_survey("town"), ["read"])
         connection.ship_model("town", "{}")
     one = Arrival(town, b"1" * 16, b"one", invitation_hash(code))
     take(store, one)
@@ -301,8 +301,8 @@ def test_a_backup_restores_into_either_kind(store: Store, tmp_path: Path) -> Non
     again = open_store(str(tmp_path / "again.db"))
     copy_store(backup, again)
     with again.connected() as connection:
-        assert connection.known_survey("town").model == "{}"
-        assert allows(connection, token, town, "read") == ""
+        assert connection.require_survey("town").model == "{}"
+        assert refusal_of(connection, token, town, "read") == ""
         assert connection.invitations(town) == (1, 1)
     assert take(again, one) == [ACCEPTED] and rows(again, town) == [b"one"]
     with pytest.raises(ValueError, match="empty store"):
@@ -313,29 +313,31 @@ def test_a_copy_is_of_one_moment_and_holds_up_nobody(store: Store) -> None:
     town = opened(store)
     take(store, Arrival(town, b"1" * 16, b"one"))
     with store.connected() as reading, reading.snapshot():
-        assert reading.how_many(town) == 1
+        assert reading.count_reports(town) == 1
         assert take(store, Arrival(town, b"2" * 16, b"two")) == [ACCEPTED]
-        assert reading.how_many(town) == 1
+        assert reading.count_reports(town) == 1
     assert sorted(rows(store, town)) == [b"one", b"two"]
 
 
 def test_tokens_expire_are_revoked_and_reach_only_so_far(store: Store) -> None:
     town, village = opened(store), opened(store, "village")
     with store.connected() as connection, connection.transaction():
-        token = issue_token(connection, connection.known_survey("town"), ["read", "jobs"])
+        token = issue_token(connection, connection.require_survey("town"), ["read", "jobs"])
         everywhere = issue_token(connection, None, SCOPES)
         short = issue_token(connection, None, ["read"], days=1e-9)
     with store.connected() as connection:
-        assert allows(connection, token, town, "read") == allows(connection, everywhere, village, "export") == ""
-        assert allows(connection, token, town, "export") == allows(connection, token, village, "read") == "scope"
-        assert allows(connection, token, None, "read") == "scope"
+        assert refusal_of(connection, token, town, "read") == ""
+        assert refusal_of(connection, everywhere, village, "export") == ""
+        assert refusal_of(connection, token, town, "export") == "scope"
+        assert refusal_of(connection, token, village, "read") == "scope"
+        assert refusal_of(connection, token, None, "read") == "scope"
         wrong = token[:-1] + ("A" if token[-1] != "A" else "B")
         for bad in ("", "x", wrong, short, token + " ", "0" * 16 + token[16:], token.upper()):
-            assert allows(connection, bad, town, "read") == "token", bad
+            assert refusal_of(connection, bad, town, "read") == "token", bad
         assert token.partition(".")[2] not in str(connection.rows("SELECT * FROM tokens"))
         with connection.transaction():
             assert connection.revoke_token(token.partition(".")[0]) and not connection.revoke_token("0" * 16)
-        assert allows(connection, token, town, "read") == "token"
+        assert refusal_of(connection, token, town, "read") == "token"
     for scopes, days in ((["reed"], 1), ([], 1), (["read"], 0), (["read"], 99999)):
         with store.connected() as connection, pytest.raises(ValueError, match="scope"):
             issue_token(connection, None, scopes, days)
@@ -395,7 +397,7 @@ def test_a_copy_that_begins_while_a_store_is_tidied_is_whole(postgres: Cluster) 
     def copy() -> None:
         with store.connected() as connection, connection.snapshot():
             connection.surveys()
-            found.append(connection.how_many(town))
+            found.append(connection.count_reports(town))
 
     copying = threading.Thread(target=copy)
     with store.connected() as tidying, tidying.transaction():

@@ -1,6 +1,6 @@
-"""`sfumato device`: answer as a person does, see what was told to whom, apply a model to one's own answers.
+"""`sfumato device`: answer plans as a person does, show what was told to whom, apply models to one's own answers.
 
-A command of the group is a module of this folder: a function of its name and its ``EXAMPLES``.
+A command of the group is a module of this folder with a function of the same name and its ``EXAMPLES``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`sfumato device answer`: asked, blurred, shown, remembered, queued and sent.
+"""`sfumato device answer`: ask a plan's questions, blur the answers, show the reports, and send them.
 
-Questions go to stderr and answers come from stdin, so that results stand alone on stdout.
+Questions are printed on stderr and answers read from stdin, so that stdout has the results alone.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from sfumato.prose import Voice, json_text, voice
 from sfumato.tables import LEVEL_SUFFIX, check_target, write_text
 
 NOT_SENT = 1
+"""The exit code when the person did not agree, or the collector refused the report."""
 OUTCOMES = {
     "sent": "sent, and accepted as report {id}",
     "waiting": "report {id} is queued ({note}); send it later with: sfumato device ledger --send",
@@ -39,6 +40,7 @@ OUTCOMES = {
     "withdrawing": "report {id} is being withdrawn; finish that first with: sfumato device ledger --send",
     "written": "report {id} is remembered; hand the file over yourself",
 }
+"""What is printed at the end, by the state of the report in the outbox; "written": it was not to be sent."""
 EXAMPLES = """Examples:
 
   sfumato device answer plan.toml --submit https://town.example/submit
@@ -59,7 +61,7 @@ Offline = Annotated[bool, typer.Option("--offline", help="Queue the report, and 
 
 @dataclass(frozen=True)
 class Posting:
-    """Where a report goes, and how."""
+    """The options that say where a report is sent or written, and how."""
 
     submit: Submit = None
     collector: Collector = None
@@ -69,7 +71,7 @@ class Posting:
     insecure: Insecure = False
 
     def receiver(self) -> str:
-        """The address of who receives the report."""
+        """Return the address of the collector that receives the report. ValueError: none is named."""
         if self.submit is None and self.output is None:
             raise ValueError("the report has nowhere to go; give --submit https://… to send it, or -o report.json")
         if self.submit is None and not self.collector:
@@ -79,7 +81,7 @@ class Posting:
         return self.collector or origin_of(self.submit or "")
 
     def send(self, outbox: Outbox | None, reply: Reply) -> tuple[str, str]:
-        """Queue the report and, unless offline, send it; return its state, and why."""
+        """Queue the report and, unless offline, send it; return its state and the reason for it."""
         if outbox is None:
             return "written", ""
         outbox.put(self.submit or "", reply.plan, reply.id, reply.report, self.invitation)
@@ -100,31 +102,31 @@ def answer(
     show_values: ShowValues = False,
 ) -> None:
     """Answer a plan's questions: blurred here, shown, remembered, and sent once you agree."""
-    loaded, place = _plan(plan), Home(home)
+    loaded, device_home = _load_plan(plan), Home(home)
     whom, output = posting.receiver(), posting.output
     if output is not None:
         check_target(output, (".json",), apart=[plan, answers])
-    levels, asked = _levels_of(loaded, level or []), survey(loaded, collector=whom)
-    secret, ledger = place.secret, place.ledger
-    outbox = None if posting.submit is None else place.outbox(insecure=posting.insecure)
+    levels, document = _levels_of(loaded, level or []), survey(loaded, collector=whom)
+    secret, ledger = device_home.secret, device_home.ledger
+    outbox = None if posting.submit is None else device_home.outbox(insecure=posting.insecure)
     drawn = Device(secret, ledger).asks(loaded, collector=whom)
-    given = read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, asked, ledger, levels, drawn)
+    truth = read_person(answers, loaded, loaded.columns) if answers else _ask(loaded, document, ledger, levels, drawn)
     trial = Ledger.loads(ledger.dumps())
     trial.language = loaded.language
-    reply = Device(secret, trial).reply(loaded, given, collector=whom, levels=levels)
+    reply = Device(secret, trial).reply(loaded, truth, collector=whom, levels=levels)
     if not (yes and as_json):
-        _summary(loaded, asked, reply, trial.total(whom), tell if as_json else say)
+        _summarize(loaded, document, reply, trial.total(whom), tell if as_json else say)
     if not yes and not confirmed(voice(loaded.language)("ask.confirm"), loaded.language):
         tell("nothing was remembered or sent")
         raise typer.Exit(NOT_SENT)
-    _remember(ledger, trial)
+    _take_over(ledger, trial)
     if output is not None:
         message = {"plan": reply.plan, "reports": [{"id": reply.id, "report": reply.report}]}
         write_text(json_text(message) + "\n", output)
     state, note = posting.send(outbox, reply)
     if as_json:
-        sent = {"plan": reply.plan, "id": reply.id, "report": reply.report}
-        emit_json({**sent, "collector": whom, "state": state, "note": note, "total": trial.total(whom).to_dict()})
+        posted = {"plan": reply.plan, "id": reply.id, "report": reply.report}
+        emit_json({**posted, "collector": whom, "state": state, "note": note, "total": trial.total(whom).to_dict()})
     else:
         say_written(output)
         say(OUTCOMES[state].format(id=reply.id, note=note))
@@ -132,15 +134,16 @@ def answer(
         raise typer.Exit(NOT_SENT)
 
 
-def _plan(path: Path) -> Plan:
-    """The plan; what is served to browsers is made from it, and cannot be turned back into it."""
+def _load_plan(path: Path) -> Plan:
+    """Read the plan in a file. ValueError: it is a survey.json, from which no plan can be made."""
     if path.suffix == ".json" and path.is_file() and b'"survey"' in path.read_bytes()[:200]:
         raise ValueError(f"{path}: is the survey that browsers read; open its page, or answer its plan")
     return load_plan(path)
 
 
-def _levels_of(plan: Plan, chosen: Iterable[str]) -> dict[str, str]:
-    levels = {name: level for name, _, level in (each.rpartition("=") for each in chosen)}
+def _levels_of(plan: Plan, texts: Iterable[str]) -> dict[str, str]:
+    """Read the levels chosen, by question, from texts such as age=cautious. ValueError: a question has no levels."""
+    levels = {name: level for name, _, level in (text.rpartition("=") for text in texts)}
     for name in levels:
         if name not in plan.attributes or not plan.attributes[name].has_levels:
             raise ValueError(f"--level: there is nothing to choose for {name!r}; write for example age=cautious")
@@ -148,46 +151,52 @@ def _levels_of(plan: Plan, chosen: Iterable[str]) -> dict[str, str]:
 
 
 def _ask(
-    plan: Plan, asked: dict[str, Any], ledger: Ledger, levels: dict[str, str], drawn: tuple[str, ...]
+    plan: Plan, document: dict[str, Any], ledger: Ledger, levels: dict[str, str], drawn: tuple[str, ...]
 ) -> dict[str, Any]:
-    """The answers to the questions that the device draws, asked one by one; the levels that the person chooses are
-    added to ``levels``."""
-    speak, whom, given = voice(plan.language), asked["collector"], dict[str, Any]()
+    """Ask the questions that the device has drawn, one by one; return the answers by column.
+
+    ``document``: the survey as devices read it. ``levels``: gets the levels that the person chooses, by question.
+    ``drawn``: the names of the questions.
+    """
+    speak, whom, answers = voice(plan.language), document["collector"], dict[str, Any]()
     tell(plan.name, *([plan.description] if plan.description else []), speak("ask.whom", whom=whom))
-    questions = [(plan.attributes[one["name"]], one) for one in asked["questions"] if one["name"] in drawn]
-    for place, (each, question) in enumerate(questions, 1):
-        tell("", speak("device.place", place=place, count=len(questions)), each.question or each.name)
-        told = {name: _words(level) for name, level in question["levels"].items()}
-        tell(*told.get("", ()))
-        given |= ask_answer(each, plan.language)
-        if each.has_levels and each.name not in levels:
-            earlier = next((past.level for past in ledger.reports_of(whom, each.name) if past.level in told), None)
+    questions = [question for question in document["questions"] if question["name"] in drawn]
+    for place, question in enumerate(questions, 1):
+        name, attribute = question["name"], plan.attributes[question["name"]]
+        tell("", speak("device.place", place=place, count=len(questions)), attribute.question or name)
+        sentences = {level: _sentences_of(spec) for level, spec in question["levels"].items()}
+        tell(*sentences.get("", ()))
+        answers |= ask_answer(attribute, plan.language)
+        if attribute.has_levels and name not in levels:
+            earlier = next((past.level for past in ledger.reports_of(whom, name) if past.level in sentences), None)
             if earlier:
                 tell(speak("device.level.locked", whom=whom, level=earlier))
-            levels[each.name] = earlier or ask_level(told, question["default"], plan.language)
-    return given
+            levels[name] = earlier or ask_level(sentences, question["default"], plan.language)
+    return answers
 
 
-def _words(level: dict[str, Any]) -> list[str]:
+def _sentences_of(level: dict[str, Any]) -> list[str]:
+    """Return the sentences that the survey document has on a level: what is sent, and what it reveals."""
     return [level["words"][kind] for kind in ("sent", "worst", "visible") if level["words"][kind]]
 
 
-def _summary(
-    plan: Plan, asked: dict[str, Any], reply: Reply, total: Total, write: Callable[[str], None]
+def _summarize(
+    plan: Plan, document: dict[str, Any], reply: Reply, total: Total, write: Callable[[str], None]
 ) -> None:
-    """What will be sent, and what that reveals."""
+    """Write, line by line, what will be sent, and what the collector then has been told in all (``total``)."""
     speak = voice(plan.language)
     write(speak("device.summary"))
-    for each in plan.attributes.values():
-        level = reply.report.get(each.name + LEVEL_SUFFIX)
-        chosen = f" ({speak('device.at', level=level)})" if level else ""
-        for column in each.columns:
-            write(f"  {column}: {_shown(reply.report[column], speak)}{chosen}")
-    for line in ("", *asked["together"], "", speak("device.with", whom=asked["collector"]), str(total)):
+    for attribute in plan.attributes.values():
+        level = reply.report.get(attribute.name + LEVEL_SUFFIX)
+        at_level = f" ({speak('device.at', level=level)})" if level else ""
+        for column in attribute.columns:
+            write(f"  {column}: {_shown(reply.report[column], speak)}{at_level}")
+    for line in ("", *document["together"], "", speak("device.with", whom=document["collector"]), str(total)):
         write(line)
 
 
 def _shown(report: Any, speak: Voice) -> str:
+    """Return a report as the person reads it; None is an unanswered question."""
     if report is None:
         return speak("device.unanswered")
     if isinstance(report, dict):
@@ -195,7 +204,7 @@ def _shown(report: Any, speak: Voice) -> str:
     return speak.shown(report)
 
 
-def _remember(ledger: Ledger, trial: Ledger) -> None:
-    """What the trial has told is told from now on."""
-    new = trial.receipts[len(ledger.receipts) :]
-    ledger.add(trial.entries[len(ledger.entries) :], new[0] if new else None)
+def _take_over(ledger: Ledger, trial: Ledger) -> None:
+    """Add to a ledger the reports and the receipt of one reply that its copy ``trial`` has and the ledger lacks."""
+    receipts = trial.receipts[len(ledger.receipts) :]
+    ledger.add(trial.entries[len(ledger.entries) :], receipts[0] if receipts else None)

@@ -1,4 +1,4 @@
-"""What `sfumato device` takes: one person's answers, asked in the plan's language or read from a file, and options."""
+"""Read one person's answers for `sfumato device`, asked in the plan's language or from a file; and shared options."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from sfumato.channels import Mechanism
-from sfumato.cli.plans import naming, read_answers
+from sfumato.cli.plans import read_answers
 from sfumato.domain import Interval, Items, Row
 from sfumato.plan import Attribute, Plan
 from sfumato.prose import Voice, visible, voice
-from sfumato.tables import check_source, read_json
+from sfumato.tables import check_source, naming, read_json
 
 MOST_LISTED = 40
-"""So many categories are listed with numbers to choose by; of more, one is typed."""
+"""The most categories that are listed with numbers to choose by; of more, one is typed. Judgement: about what a
+terminal shows; more scroll away, fewer make people type more often."""
 
 Folder = Annotated[
     Path | None,
@@ -32,64 +33,76 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 
 
 def tell(*lines: str) -> None:
-    """Lines of the conversation, on stderr: standard output is for results."""
+    """Print lines of the conversation on stderr: standard output is for results."""
     for line in lines:
         typer.echo(visible(line), err=True)
 
 
 def confirmed(question: str, language: str) -> bool:
+    """Ask a question until the answer is yes or no; return whether it is yes."""
     say = voice(language)
     yes, no = say("ask.yes"), say("ask.no")
     while True:
-        reply = _typed(f"{question} ({yes}/{no})").casefold()
+        reply = _type(f"{question} ({yes}/{no})").casefold()
         if reply and (yes.startswith(reply) or no.startswith(reply)):
             return yes.startswith(reply)
 
 
-def ask_answer(each: Attribute, language: str) -> dict[str, Any]:
-    """The answer to one question by column, asked until it is one; None where it is left out."""
+def ask_answer(attribute: Attribute, language: str) -> dict[str, Any]:
+    """Ask one question until what is typed is an answer; return the answer by column, None where it is left out."""
     say = voice(language)
-    needed = getattr(each.channel, "missing", "") == "refuse"
-    domains = each.domain.columns if isinstance(each.domain, Row) else {each.name: each.domain}
-    found = {}
+    needed = getattr(attribute.channel, "missing", "") == "refuse"
+    domains = attribute.domain.columns if isinstance(attribute.domain, Row) else {attribute.name: attribute.domain}
+    answers = {}
     for column, domain in domains.items():
-        form = _form(domain, each.channel, say)
-        tell(form.hint + ("" if needed else " " + say("ask.empty")), *form.listed)
-        prompt = say("device.answer") + (f" ({column})" if len(domains) > 1 else "")
-        found[column] = _asked(prompt, form, say, needed=needed)
-    return found
+        prompt = _prompt_for(domain, attribute.channel, say)
+        tell(prompt.hint + ("" if needed else " " + say("ask.empty")), *prompt.choices)
+        label = say("device.answer") + (f" ({column})" if len(domains) > 1 else "")
+        answers[column] = _read_typed(label, prompt, say, needed=needed)
+    return answers
 
 
 def ask_level(levels: Mapping[str, list[str]], default: str, language: str) -> str:
-    """A level by its number or name; nothing is the default. ``levels``: what is said of each."""
+    """Ask for a level by its number or name; return it, or the default if nothing is typed.
+
+    ``levels``: the sentences on each level, by its name.
+    """
     say = voice(language)
     hint = say("device.level") + " " + say("ask.default", level=default)
     tell(hint, *(f"  {place}  {name}: {' '.join(words)}" for place, (name, words) in enumerate(levels.items(), 1)))
-    return str(_asked(say("ask.level"), Form(hint, [], _choice(levels, numbered=True)), say, empty=default))
+    prompt = AnswerPrompt(hint, [], _choice(levels, numbered=True))
+    return str(_read_typed(say("ask.level"), prompt, say, empty=default))
 
 
-class Form(NamedTuple):
-    """What may be typed, and how it is read; what cannot be is a ``ValueError`` or a ``KeyError``."""
+class AnswerPrompt(NamedTuple):
+    """What a person may type for an answer, and how it is read."""
 
     hint: str
-    listed: list[str]
+    """A sentence on what may be typed."""
+    choices: list[str]
+    """The lines of numbered categories to choose from; empty if they are not listed."""
     read: Callable[[str], Any]
+    """Returns the answer that a text means. ValueError or KeyError: it means none."""
 
 
-def _asked(prompt: str, form: Form, say: Voice, *, needed: bool = False, empty: Any = None) -> Any:
-    """What was typed, read; asked again, without repeating it, where it cannot be."""
+def _read_typed(label: str, prompt: AnswerPrompt, say: Voice, *, needed: bool = False, empty: Any = None) -> Any:
+    """Ask until what is typed can be read; return the answer, or ``empty`` for nothing unless it is ``needed``.
+
+    What was typed is never repeated.
+    """
     while True:
-        text = _typed(prompt)
+        text = _type(label)
         try:
             if text or not needed:
-                return form.read(text) if text else empty
+                return prompt.read(text) if text else empty
             tell(say("device.error.needed"))
         except (ValueError, KeyError):
-            tell(say("device.error.wrong", hint=form.hint))
+            tell(say("device.error.wrong", hint=prompt.hint))
 
 
-def _typed(prompt: str) -> str:
-    typer.echo(f"{visible(prompt)}: ", err=True, nl=False)
+def _type(label: str) -> str:
+    """Print a label and return the line that is typed after it; the command is aborted at the end of input."""
+    typer.echo(f"{visible(label)}: ", err=True, nl=False)
     try:
         return input().strip()
     except EOFError:
@@ -97,38 +110,47 @@ def _typed(prompt: str) -> str:
         raise typer.Abort from None
 
 
-def _form(domain: Any, channel: Mechanism | None, say: Voice) -> Form:
+def _prompt_for(domain: Any, channel: Mechanism | None, say: Voice) -> AnswerPrompt:
+    """Return the prompt for a value of a domain: a number, a category, or the items of a basket."""
     if isinstance(domain, Interval):
-        return _form_of_numbers(domain, getattr(channel, "outside", "") == "clamp", say)
+        return _number_prompt(domain, getattr(channel, "outside", "") == "clamp", say)
     texts = [str(label) for label in domain.labels]
     numbered = len(texts) <= MOST_LISTED and not any(re.fullmatch(r"[-+.\d]+", text) for text in texts)
     short = texts if len(texts) <= MOST_LISTED else [*texts[:5], "…", texts[-1]]
     hint = say("ask.choose") if numbered else say("ask.typed", labels=", ".join(short))
-    listed = [f"  {place}  {text}" for place, text in enumerate(texts, 1)] if numbered else []
-    one, sizes = _choice(domain.labels, numbered), getattr(channel, "sizes", ())
+    choices = [f"  {place}  {text}" for place, text in enumerate(texts, 1)] if numbered else []
+    choose, sizes = _choice(domain.labels, numbered), getattr(channel, "sizes", ())
     if not isinstance(domain, Items):
-        return Form(hint, listed, one)
+        return AnswerPrompt(hint, choices, choose)
 
-    def several(text: str) -> list[Any]:
-        found = list(dict.fromkeys(one(part.strip()) for part in text.split(",")))
-        if sizes and len(found) not in sizes:
+    def choose_several(text: str) -> list[Any]:
+        items = list(dict.fromkeys(choose(part.strip()) for part in text.split(",")))
+        if sizes and len(items) not in sizes:
             raise ValueError("not so many")
-        return found
+        return items
 
-    how_many = [say("ask.sizes", sizes=say.listed(sizes, "or"))] if sizes else []
-    return Form(" ".join([hint, say("ask.several"), *how_many]), listed, several)
+    size_hint = [say("ask.sizes", sizes=say.listed(sizes, "or"))] if sizes else []
+    return AnswerPrompt(" ".join([hint, say("ask.several"), *size_hint]), choices, choose_several)
 
 
-def _form_of_numbers(domain: Interval, clamp: bool, say: Voice) -> Form:
+def _number_prompt(domain: Interval, clamp: bool, say: Voice) -> AnswerPrompt:
+    """Return the prompt for a number within an interval; ``clamp``: numbers beyond its ends are moved to them."""
     bounds = {"low": say.number(domain.low, 12), "high": say.number(domain.high, 12)}
     hints = [say("device.range.whole" if domain.integer else "device.range", **bounds)]
     hints += [say("device.range.clamp", **bounds)] if clamp else []
     mark = say("number.decimal")
-    return Form(" ".join(hints), [], lambda text: domain.clean(float(text.replace(mark, ".")), clamp=clamp).item())
+
+    def read(text: str) -> Any:
+        return domain.clean(float(text.replace(mark, ".")), clamp=clamp).item()
+
+    return AnswerPrompt(" ".join(hints), [], read)
 
 
 def _choice(labels: Iterable[Any], numbered: bool) -> Callable[[str], Any]:
-    """A label by its text, or by its place in the list."""
+    """Return a function from a text to the label that it names or, if ``numbered``, to the one at that place from 1.
+
+    The function raises a KeyError for other texts.
+    """
     places = {str(place): label for place, label in enumerate(labels, 1)} if numbered else {}
     return {**places, **{str(label): label for label in labels}}.__getitem__
 
@@ -137,7 +159,7 @@ def _choice(labels: Iterable[Any], numbered: bool) -> Callable[[str], Any]:
 
 
 def read_person(path: Path, plan: Plan | None, columns: Iterable[str]) -> dict[str, Any]:
-    """One person's answers by column: an object in .json, one row in .csv or .parquet."""
+    """Read one person's answers, by column, from a file: an object in .json, one row in .csv or .parquet."""
     if path.suffix.lower() != ".json":
         table = read_answers(path, plan, columns, reports=False)
         if table.num_rows != 1:
@@ -145,7 +167,7 @@ def read_person(path: Path, plan: Plan | None, columns: Iterable[str]) -> dict[s
         return {name: table.column(name)[0].as_py() for name in table.column_names}
     check_source(path)
     with naming(path):
-        found = read_json(path.read_bytes().decode("utf-8", "replace"), "the file")
-        if not isinstance(found, dict):
+        answers = read_json(path.read_bytes().decode("utf-8", "replace"), "the file")
+        if not isinstance(answers, dict):
             raise ValueError('is not an object of answers; write {"name": answer, …}')
-        return found
+        return answers

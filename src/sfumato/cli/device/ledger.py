@@ -1,4 +1,4 @@
-"""`sfumato device ledger`: what was told to whom, what may be told, and the reports on their way."""
+"""`sfumato device ledger`: show what was told to whom, set limits, send and withdraw reports, save the device."""
 
 from __future__ import annotations
 
@@ -53,81 +53,92 @@ def ledger(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """What was told to whom and what it adds up to; limits, waiting reports, withdrawal, a copy of the device."""
-    place = Home(home)
+    """Show what was told to whom and what it adds up to; set limits, send waiting reports, withdraw, save a copy."""
+    device_home = Home(home)
     if restore is not None:
-        _restore(place, restore, yes)
+        _restore(device_home, restore, yes)
     if limit is not None or reports is not None:
-        place.make()
-        _set_limit(place.ledger, limit, reports)
+        device_home.make()
+        _set_limit(device_home.ledger, limit, reports)
     if export is not None:
-        place.export(check_target(export, (".json",)))
-    outbox = place.outbox() if send or withdraw or place.has_outbox else None
+        device_home.export(check_target(export, (".json",)))
+    outbox = device_home.outbox() if send or withdraw or device_home.has_outbox else None
     sending = None
     if outbox and (send or withdraw):
         for id in withdraw or []:
             outbox.withdraw(id)
         sending = outbox.send()
-    book, entries = place.ledger, outbox.entries() if outbox else []
+    shown, entries = device_home.ledger, outbox.entries() if outbox else []
     if as_json:
-        emit_json(_plain_ledger(book, entries, collector))
+        emit_json(_as_data(shown, entries, collector))
         return
-    _tell_ledger(book, entries, collector)
+    _say_ledger(shown, entries, collector)
     if sending is not None:
         say(f"\n{sending}")
     say_written(export)
 
 
-def _restore(place: Home, path: Path, yes: bool) -> None:
+def _restore(device_home: Home, path: Path, yes: bool) -> None:
+    """Replace the device's secret and ledger by those of a saved file, if ``yes`` or the person agrees."""
     secret, _ = read_saved(check_source(path))
-    if place.ledger.entries and secret != place.secret and not yes and not confirmed(REPLACES, "en"):
+    if device_home.ledger.entries and secret != device_home.secret and not yes and not confirmed(REPLACES, "en"):
         raise ValueError("nothing was restored, and nothing has changed")
-    place.restore(path)
+    device_home.restore(path)
 
 
-def _set_limit(book: Ledger, limit: str | None, reports: int | None) -> None:
-    how: dict[str, Any] = {"gamma": book.limit.gamma}
+def _set_limit(ledger: Ledger, limit: str | None, reports: int | None) -> None:
+    """Set what a collector may learn, from a text such as '5% to 50%', '19' or 'none', and how many reports it may get.
+
+    None leaves either as it is.
+    """
+    bound: dict[str, Any] = {"gamma": ledger.limit.gamma}
     belief = re.fullmatch(r"\s*(\d+\.?\d*)\s*%\s*to\s*(\d+\.?\d*)\s*%\s*", limit or "")
     if belief:
-        how = {"belief": (float(belief[1]) / 100, float(belief[2]) / 100)}
+        bound = {"belief": (float(belief[1]) / 100, float(belief[2]) / 100)}
     elif limit is not None:
-        how = {"gamma": None if limit == "none" else _factor(limit)}
-    book.set_limit(**how, reports=reports or book.limit.reports)
+        bound = {"gamma": None if limit == "none" else _read_factor(limit)}
+    ledger.set_limit(**bound, reports=reports or ledger.limit.reports)
 
 
-def _factor(limit: str) -> float:
+def _read_factor(limit: str) -> float:
+    """Read a factor on the odds from a text."""
     try:
         return float(limit)
     except ValueError:
         raise ValueError(f"--limit {limit} is unclear; write '5% to 50%', a factor such as 19, or none") from None
 
 
-def _collectors(book: Ledger, collector: str | None) -> list[str]:
-    return [collector] if collector else list(dict.fromkeys(each.collector for each in book.entries))
+def _collectors(ledger: Ledger, collector: str | None) -> list[str]:
+    """Return the collector named, or all that the ledger names (None)."""
+    return [collector] if collector else list(dict.fromkeys(each.collector for each in ledger.entries))
 
 
-def _tell_ledger(book: Ledger, entries: list[Entry], collector: str | None) -> None:
-    if not book.entries:
-        say(str(book.total()))
-    for whom in _collectors(book, collector):
-        total = book.total(whom)
+def _say_ledger(ledger: Ledger, entries: list[Entry], collector: str | None) -> None:
+    """Print what each collector was told and what that reveals, the limit, and the reports in the outbox."""
+    if not ledger.entries:
+        say(str(ledger.total()))
+    for whom in _collectors(ledger, collector):
+        total = ledger.total(whom)
         say(f"{total}\n")
         rows = [(each.day, each.survey, each.attribute, each.level or "", _odds(each)) for each in total.entries]
         say_table(rows, ["day", "survey", "question", "level"], ["odds at most"])
         say()
-    say(f"Your limit: {book.limit}.")
+    say(f"Your limit: {ledger.limit}.")
     if entries:
         say()
-    for each in entries:
-        say(f"{each.id}  {each.state}  {each.submit}  {each.note}".rstrip())
+    for entry in entries:
+        say(f"{entry.id}  {entry.state}  {entry.submit}  {entry.note}".rstrip())
 
 
 def _odds(entry: LedgerEntry) -> str:
+    """Return the largest factor on the odds of one report, in words; it is infinite for a clear answer."""
     return in_words(math.inf if entry.exact_gamma is None else entry.exact_gamma, up=True)
 
 
-def _plain_ledger(book: Ledger, entries: list[Entry], collector: str | None) -> dict[str, Any]:
-    told = {whom: book.total(whom).to_dict() for whom in _collectors(book, collector)}
-    sent = [{name: getattr(each, name) for name in ("id", "plan", "submit", "state", "note")} for each in entries]
-    limit = {"gamma": None if book.limit.gamma is None else str(book.limit.gamma), "reports": book.limit.reports}
-    return {"collectors": told, "limit": {**limit, "words": str(book.limit)}, "reports": sent}
+def _as_data(ledger: Ledger, entries: list[Entry], collector: str | None) -> dict[str, Any]:
+    """Return the totals by collector, the limit and the outbox as plain data for JSON."""
+    totals = {whom: ledger.total(whom).to_dict() for whom in _collectors(ledger, collector)}
+    reports = [{name: getattr(each, name) for name in ("id", "plan", "submit", "state", "note")} for each in entries]
+    gamma, most = ledger.limit.gamma, ledger.limit.reports
+    limit = {"gamma": None if gamma is None else str(gamma), "reports": most, "words": str(ledger.limit)}
+    return {"collectors": totals, "limit": limit, "reports": reports}

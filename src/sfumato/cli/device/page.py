@@ -1,4 +1,4 @@
-"""`sfumato device page`: a folder of static files that asks a plan's questions in a browser."""
+"""`sfumato device page`: write the page that asks a plan's questions in a browser, as a folder of static files."""
 
 from __future__ import annotations
 

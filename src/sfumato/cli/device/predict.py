@@ -1,4 +1,4 @@
-"""`sfumato device predict`: a model applied to one's own answers, on one's own machine."""
+"""`sfumato device predict`: apply a model to one's own answers, on one's own machine."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def predict(
     plan, names = shipped.plan, shipped.model.attribute_names_
     speak = voice("en" if plan is None else plan.language)
     if answers is not None:
-        given = read_person(answers, plan, names)
+        true_answers = read_person(answers, plan, names)
     elif plan is None or not set(names) <= set(plan.columns):
         raise ValueError(f"{model}: comes without its questions; give the answers to {', '.join(names)} with --answers")
     else:
         tell(speak("device.model.here"))
-        given = _ask([plan.columns[name] for name in names], plan.language)
-    person = {name: given[name] for name in names if name in given}
+        true_answers = _ask([plan.columns[name] for name in names], plan.language)
+    person = {name: true_answers[name] for name in names if name in true_answers}
     label, shares = shipped.predict(person), shipped.predict_proba(person)[0].tolist()
     probabilities = dict(zip(map(str, shipped.model.classes_), shares, strict=True))
     rule = next(iter(shipped.rules(person) or []), None)
@@ -55,9 +55,9 @@ def predict(
 
 
 def _ask(questions: Iterable[Attribute], language: str) -> dict[str, Any]:
-    """The answers to these questions, each asked once."""
-    given: dict[str, Any] = {}
-    for each in dict.fromkeys(questions):
-        tell("", each.question or each.name)
-        given |= ask_answer(each, language)
-    return given
+    """Ask each of these questions once; return the answers by column."""
+    answers: dict[str, Any] = {}
+    for question in dict.fromkeys(questions):
+        tell("", question.question or question.name)
+        answers |= ask_answer(question, language)
+    return answers

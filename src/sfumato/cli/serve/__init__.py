@@ -1,4 +1,4 @@
-"""`sfumato serve`: a collector of one command, on this machine."""
+"""`sfumato serve`: run a collector on this machine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, say
-from sfumato.cli.plans import AsJson, load_plan, naming
+from sfumato.cli.plans import AsJson, load_plan
 from sfumato.cli.serve.stores import DEFAULT, Invited, KeepDays, StoreAddress, store_at
+from sfumato.tables import naming
 
 if TYPE_CHECKING:
     from sfumato.collector import Collector
@@ -44,7 +45,7 @@ def serve(
     no_token: NoToken = False,
     as_json: AsJson = False,
 ) -> None:
-    """Collect reports, show the picture, send the model home: serves surveys until it is stopped with Ctrl-C."""
+    """Serve surveys until stopped with Ctrl-C: take reports, show the dashboard, send the model to devices."""
     from sfumato.collector import Settings, UnservablePlanError, start
 
     loaded = {path: load_plan(path) for path in plans or []}
@@ -58,13 +59,14 @@ def serve(
             with naming(next(path for path, plan in loaded.items() if plan is error.plan)):
                 raise ValueError(str(error)) from None
         with collector:
-            _tell(_links(collector), as_json)
+            _say_links(_links(collector), as_json)
             collector.wait()
     if not as_json:
         say("stopped")
 
 
 def _links(collector: Collector) -> dict[str, Any]:
+    """Return the addresses for respondents, analysts and the dashboard, the token, and the closed surveys' names."""
     pages = {each.name: collector.page(each.name) for each in collector.surveys}
     return {
         "address": collector.address, "respondents": pages,
@@ -74,13 +76,14 @@ def _links(collector: Collector) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tell(links: dict[str, Any], as_json: bool) -> None:
-    emit_json(links) if as_json else _show(links)
-    sys.stdout.flush()  # whoever reads along waits for it
+def _say_links(links: dict[str, Any], as_json: bool) -> None:
+    """Print the links at once, as JSON or for a person."""
+    emit_json(links) if as_json else _show_links(links)
+    sys.stdout.flush()  # a program that reads the output waits for it
 
 
-def _show(links: dict[str, Any]) -> None:
-    """Each link on a line of its own that no terminal breaks."""
+def _show_links(links: dict[str, Any]) -> None:
+    """Print each link on a line of its own, which no terminal breaks, and what to do next."""
     rows = [("respondents", link) for name, link in links["respondents"].items() if name not in links["closed"]]
     rows += [("dashboard", links["dashboard"]), *(("analysts", link) for link in links["analysts"].values())]
     for what, link in [*rows, ("described in", f"{links['address']}/openapi.json")]:

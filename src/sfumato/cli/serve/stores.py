@@ -1,4 +1,4 @@
-"""What commands on a store take: its address, and options of surveys."""
+"""The options of commands that work on a store: its address, a survey's name, and options of new surveys."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sfumato.collector.store import Store
 
 DEFAULT = "sfumato.db"
+"""The file of the store if none is named."""
 
 StoreAddress = Annotated[
     str, typer.Option("--store", envvar="SFUMATO_STORE", help="The store: a file, or postgresql://user@host/database.")
@@ -26,7 +27,10 @@ KeepDays = Annotated[
 
 @contextmanager
 def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
-    """The store at an address; ``new``: one that is not there is made, and does not stay if no survey is opened."""
+    """Open the store at an address for the block. ValueError: there is none and ``new`` is not set.
+
+    ``new``: a SQLite file that is not there is made; it is removed if the block fails before it has a survey.
+    """
     from sfumato.collector.store import file_of, open_store
 
     path = file_of(address)
@@ -43,11 +47,12 @@ def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
 
 
 def remove_store(path: Path) -> None:
-    """Remove an embedded store with the files beside it."""
+    """Remove a SQLite store: its file, and those that SQLite and the collector put beside it."""
     for ending in ("", "-wal", "-shm", ".lock"):
         Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def _holds_surveys(store: Store) -> bool:
+    """Return whether a store has any survey."""
     with store.connected() as connection:
         return bool(connection.revisions())

@@ -1,6 +1,6 @@
-"""`sfumato survey`: open, close and delete surveys, let people in, take reports out, keep copies.
+"""`sfumato survey`: open, close and delete surveys, issue invitations and tokens, export reports, back the store up.
 
-Every command works on the store itself, and while a service runs on it too, which notices within a second.
+Every command works on the store, also while a service runs on it, which notices within a second.
 """
 
 from __future__ import annotations

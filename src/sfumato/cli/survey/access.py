@@ -1,4 +1,4 @@
-"""`sfumato survey invite`, `token` and `revoke`: who may send a report, and who may read the picture."""
+"""`sfumato survey invite`, `token` and `revoke`: issue invitations, and issue and end tokens."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.collector.store import Connection, Survey
 
 FRAGMENT = "#invitation="
+"""What stands before the code in a link: browsers do not send what follows #."""
 
 Number = Annotated[int, typer.Option(min=1, max=1_000_000, help="How many.")]
 Link = Annotated[str, typer.Option(help="The respondent's page, https://…/survey/", show_default=False)]
@@ -37,11 +38,12 @@ def invite(survey: Name, number: Number, link: Link, output: Output, address: St
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.fragment:
         raise ValueError(f"--link {link} is no address of a page; give for example https://town.example/{survey}/")
     with store_at(address) as store, store.connected() as connection, connection.transaction():
-        _write(connection, connection.known_survey(survey), number, link, output)
+        _write_invitations(connection, connection.require_survey(survey), number, link, output)
     say(f"{number:,} invitations written to {output}; whoever reads it can use them")
 
 
-def _write(connection: Connection, survey: Survey, number: int, link: str, output: Path) -> None:
+def _write_invitations(connection: Connection, survey: Survey, number: int, link: str, output: Path) -> None:
+    """Issue invitations, and write their links into a file that only its owner can read."""
     from sfumato.collector.access import issue_invitations
 
     codes = issue_invitations(connection, survey, number)
@@ -56,10 +58,10 @@ def token(
     from sfumato.collector.access import SCOPES, issue_token
 
     with store_at(address) as store, store.connected() as connection, connection.transaction():
-        found = None if survey is None else connection.known_survey(survey)
-        made = issue_token(connection, found, scope or SCOPES, days)
-    say(made)
-    note(f"valid for {days} days; it is not shown again. End it with: sfumato survey revoke {made.partition('.')[0]}")
+        stored = None if survey is None else connection.require_survey(survey)
+        new = issue_token(connection, stored, scope or SCOPES, days)
+    say(new)
+    note(f"valid for {days} days; it is not shown again. End it with: sfumato survey revoke {new.partition('.')[0]}")
 
 
 def revoke(token: Token, address: StoreAddress = DEFAULT) -> None:

@@ -1,4 +1,4 @@
-"""`sfumato survey export`, `tidy`, `backup` and `restore`: reports taken out, and the store kept in order."""
+"""`sfumato survey export`, `tidy`, `backup` and `restore`: write reports to files, tidy and copy the store."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def export(survey: Name, output: Output, address: StoreAddress = DEFAULT) -> Non
 
     check_target(output, apart=[file_of(address)])
     with store_at(address) as store, store.connected() as connection:
-        found = connection.known_survey(survey)
-        rows = connection.shuffled(found.number)
+        stored = connection.require_survey(survey)
+        rows = connection.shuffled_reports(stored.number)
     if not rows:
         raise ValueError(f"survey {survey!r} has no report yet")
-    write_reports(ReportForm(found.plan).table(rows), found.plan, output)
+    write_reports(ReportForm(stored.plan).table(rows), stored.plan, output)
     say(f"{counted(len(rows), 'report')} written to {output}")
 
 
@@ -53,7 +53,7 @@ def backup(output: Copy, address: StoreAddress = DEFAULT) -> None:
 
 
 def restore(copy: Saved, address: StoreAddress = DEFAULT) -> None:
-    """Bring a copy back, into a store that is not there or holds nothing; whole or not at all."""
+    """Restore a copy into a store that is not there or holds nothing; whole or not at all."""
     path = file_of(copy)
     if path is not None:
         check_source(path, "what sfumato survey backup has written")
@@ -63,6 +63,7 @@ def restore(copy: Saved, address: StoreAddress = DEFAULT) -> None:
 
 
 def _copy(source: str, target: str) -> dict[str, int]:
+    """Copy the store at one address to another; return the number of rows copied, by table."""
     from sfumato.collector.store import copy_store, open_store
 
     return copy_store(open_store(source), open_store(target))

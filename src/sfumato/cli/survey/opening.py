@@ -1,4 +1,4 @@
-"""`sfumato survey open`, `close`, `list` and `delete`: the life of a survey."""
+"""`sfumato survey open`, `close`, `list` and `delete`: open surveys, list them, and end them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import emit_json, say, say_table
-from sfumato.cli.plans import AsJson, PlanFile, load_plan, naming
+from sfumato.cli.plans import AsJson, PlanFile, load_plan
 from sfumato.cli.serve.stores import DEFAULT, Invited, KeepDays, Name, StoreAddress, store_at
 from sfumato.prose import counted
+from sfumato.tables import naming
 
 if TYPE_CHECKING:
     from sfumato.collector.store import Connection, Survey
@@ -32,35 +33,35 @@ def open_survey(
     loaded = load_plan(plan)
     with store_at(address, new=True) as store, store.connected() as connection, connection.transaction():
         with naming(plan):
-            found = ensure_survey(connection, loaded, name=name, keep_days=keep_days, invited=invited)
-        if not found.is_open:
-            connection.open_survey(found.name, loaded)
-    say(f"survey {found.name!r} is open, with the plan {loaded.origin!r}")
+            stored = ensure_survey(connection, loaded, name=name, keep_days=keep_days, invited=invited)
+        if not stored.is_open:
+            connection.open_survey(stored.name, loaded)
+    say(f"survey {stored.name!r} is open, with the plan {loaded.origin!r}")
 
 
 def close(survey: Name, address: StoreAddress = DEFAULT) -> None:
-    """Take no more reports. People can still withdraw theirs, and analysts still read."""
+    """Close a survey: it takes no more reports. People can still withdraw theirs, and analysts still read."""
     with store_at(address) as store:
         with store.connected() as connection, connection.transaction():
             connection.close_survey(survey)
-            found = connection.known_survey(survey)
+            stored = connection.require_survey(survey)
         store.tidy()
-    say(f"survey {survey!r} is closed" + (f"; it is deleted on {found.expires}" if found.expires else ""))
+    say(f"survey {survey!r} is closed" + (f"; it is deleted on {stored.expires}" if stored.expires else ""))
 
 
 def list_surveys(address: StoreAddress = DEFAULT, as_json: AsJson = False) -> None:
-    """What the store holds: surveys with their numbers of reports, and the tokens that are valid."""
+    """List the surveys of the store with their numbers of reports, and the tokens that are valid."""
     from sfumato.collector.access import valid_tokens
 
     with store_at(address) as store, store.connected() as connection:
-        found = connection.surveys()
-        surveys = {each.name: _standing(connection, each) for each in found}
+        stored = connection.surveys()
+        surveys = {each.name: _as_data(connection, each) for each in stored}
         tokens = valid_tokens(connection)
-    names: dict[int | None, str] = {each.number: each.name for each in found}
+    names: dict[int | None, str] = {each.number: each.name for each in stored}
     if as_json:
         listed = [
-            {"id": id, "survey": names.get(reach), "scopes": scopes.split(), "until": end}
-            for id, reach, scopes, end in tokens
+            {"id": id, "survey": names.get(number), "scopes": scopes.split(), "until": end}
+            for id, number, scopes, end in tokens
         ]
         emit_json({"surveys": surveys, "tokens": listed})
         return
@@ -69,20 +70,22 @@ def list_surveys(address: StoreAddress = DEFAULT, as_json: AsJson = False) -> No
     say_table(rows, ["survey", "state", "opened", "plan"], ["reports", "invitations used"])
     if tokens:
         say()
-        shown = [(id, names.get(reach, "all"), scopes, end[:10]) for id, reach, scopes, end in tokens]
-        say_table(shown, ["token", "survey", "scopes", "until"])
+        valid = [(id, names.get(number, "all"), scopes, end[:10]) for id, number, scopes, end in tokens]
+        say_table(valid, ["token", "survey", "scopes", "until"])
 
 
-def _standing(connection: Connection, each: Survey) -> dict[str, Any]:
+def _as_data(connection: Connection, survey: Survey) -> dict[str, Any]:
+    """Return a survey's state and its numbers of reports and invitations as plain data for JSON."""
     return {
-        "state": each.state, "plan": each.plan.identity, "opened": each.opened, "closed": each.closed,
-        "deleted": each.expires, "reports": connection.how_many(each.number),
-        "invitations": connection.invitations(each.number) if each.invited else None,
-        "model": each.model is not None,
+        "state": survey.state, "plan": survey.plan.identity, "opened": survey.opened, "closed": survey.closed,
+        "deleted": survey.expires, "reports": connection.count_reports(survey.number),
+        "invitations": connection.invitations(survey.number) if survey.invited else None,
+        "model": survey.model is not None,
     }  # fmt: skip
 
 
 def _used(invitations: tuple[int, int] | None) -> str:
+    """Return how many invitations are used, of (issued, used); "" for a survey without invitations."""
     return "" if invitations is None else f"{invitations[1]:,} of {invitations[0]:,}"
 
 
@@ -90,11 +93,11 @@ def delete(survey: Name, address: StoreAddress = DEFAULT, yes: Yes = False) -> N
     """Delete a survey and everything of it: plan, reports, invitations, tokens, jobs, model."""
     with store_at(address) as store:
         with store.connected() as connection:
-            reports = connection.how_many(connection.known_survey(survey).number)
+            reports = connection.count_reports(connection.require_survey(survey).number)
         question = f"Survey {survey!r} and its {counted(reports, 'report')} cannot be brought back. Delete?"
         if not yes and not (sys.stdin.isatty() and typer.confirm(question, err=True)):
             raise ValueError(f"survey {survey!r} was not deleted; confirm it, or give --yes")
         with store.connected() as connection, connection.transaction():
-            gone = connection.delete_survey(survey)
+            deleted = connection.delete_survey(survey)
         store.tidy()
-    say(f"survey {survey!r} and its {counted(gone, 'report')} are deleted")
+    say(f"survey {survey!r} and its {counted(deleted, 'report')} are deleted")

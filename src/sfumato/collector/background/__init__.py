@@ -1,1 +1,1 @@
-"""What runs beside the requests: the thread that writes, the thread that reads, processes that compute, and the log."""
+"""What runs beside a collector's requests: a thread that writes, one that reads, processes that compute, a log."""

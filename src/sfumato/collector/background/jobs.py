@@ -1,8 +1,9 @@
-"""Jobs of analysts, each in a process of its own.
+"""Run the jobs of analysts (training, itemsets, audits), each in a process of its own.
 
-A job is a row of the store: waiting, running, done, failed or stopped. One runs at a time; it is moved from one state
-to the next only by whoever finds it in that state, so that of two collectors with one store only one runs it. What runs
-when a collector starts is taken for left over from one that was killed.
+A job is a row of the store in the state waiting, running, done, failed or stopped. One job runs at a time. A state is
+changed only together with a check that it is still the former one, so that of two collectors with one store only one
+runs a job. A job that is running when a collector starts is taken for left over from one that was killed, and has
+failed.
 """
 
 from __future__ import annotations
@@ -22,61 +23,63 @@ from sfumato.collector.settings import Settings
 from sfumato.collector.store import Connection, StoreError
 
 RESTARTED = "the service was restarted"
+"""Why a job has failed that was running when the service stopped."""
 
 
 class Jobs:
-    """Runs the jobs of all surveys, one after the other."""
+    """The queue of the jobs of all surveys, which are run one after the other. ``address``: that of the store."""
 
     def __init__(self, address: str, writer: Writer, log: Log, settings: Settings) -> None:
         self.address, self.writer, self.log, self.settings = address, writer, log, settings
         self._added = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._running = ""
+        self._running = ""  # the id of the job that runs
         self._process: WorkerProcess | None = None
 
     async def start(self) -> None:
-        """Begin with the job that has waited longest; what was left running has failed."""
+        """Mark jobs that were left running as failed, and begin to run those that wait."""
         await self.writer.run(_fail_running)
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """End; the job that runs has failed."""
+        """Stop running jobs; the one that runs has failed."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
         if self._running:
             with suppress(StoreError):
-                await self.writer.run(partial(_fail, id=self._running, said=RESTARTED))
+                await self.writer.run(partial(_fail, id=self._running, message=RESTARTED))
 
     async def add(self, survey: int, kind: str, options: Mapping[str, Any]) -> str:
-        """The id of a new job; later ones have larger ids."""
+        """Add a job of a kind and its options to a survey; return its id. Later jobs have larger ids."""
         add = partial(_add, survey=survey, kind=kind, options=dict(options), most=self.settings.jobs)
         id: str = await self.writer.run(add)
         self._added.set()
         return id
 
     async def end(self, id: str) -> None:
-        """Stop a job that has not ended; delete one that has, with its result."""
+        """Stop a job that waits or runs; delete one that has ended, with its result."""
         if not await self.writer.run(partial(_stop, id=id)):
             await self.writer.run(partial(Connection.delete_job, id=id))
         elif self._running == id and self._process is not None:
             await self._process.end()
 
     async def _run(self) -> None:
+        """Run one job after the other, and wait where there is none."""
         while True:
             self._added.clear()
-            self._running, survey = await self._insist(_take_next)
+            self._running, survey = await self._write_at_last(_take_next)
             if not self._running:
                 await self._added.wait()
                 continue
-            said = await self._do(self._running, survey)
-            if said:
-                await self._insist(partial(_fail, id=self._running, said=said))
-            self.log.event("job", id=self._running, done=not said)
+            failure = await self._run_job(self._running, survey)
+            if failure:
+                await self._write_at_last(partial(_fail, id=self._running, message=failure))
+            self.log.event("job", id=self._running, done=not failure)
 
-    async def _insist(self, work: Callable[[Connection], Any]) -> Any:
-        """Have something written, as soon as the store can be."""
+    async def _write_at_last(self, work: Callable[[Connection], Any]) -> Any:
+        """Run work on the writer's connection and return its result; again and again while the store fails."""
         while True:
             try:
                 return await self.writer.run(work)
@@ -84,8 +87,8 @@ class Jobs:
                 self.log.store_failed(error)
                 await asyncio.sleep(self.settings.retry_seconds)
 
-    async def _do(self, id: str, survey: int) -> str:
-        """Why it failed; "" when it did not."""
+    async def _run_job(self, id: str, survey: int) -> str:
+        """Run a job in a process of its own; return why it failed, or "" if it did not."""
         try:
             self._process = await WorkerProcess.start(self.address, self.settings)
             async with asyncio.timeout(self.settings.job_seconds):
@@ -104,16 +107,18 @@ class Jobs:
 
 
 def _fail_running(connection: Connection) -> None:
+    """Mark every job that is running as failed."""
     for job in connection.jobs():
         _fail(connection, job["id"], RESTARTED)
 
 
-def _fail(connection: Connection, id: str, said: str) -> None:
-    connection.move_job(id, "running", "failed", said)
+def _fail(connection: Connection, id: str, message: str) -> None:
+    """Mark a job as failed, with the reason; nothing if it is not running."""
+    connection.move_job(id, "running", "failed", message)
 
 
 def _take_next(connection: Connection) -> tuple[str, int]:
-    """The job that has waited longest, and its survey."""
+    """Mark the job that has waited longest as running; return its id and its survey's number, ("", 0) if none waits."""
     for job in connection.jobs():
         if job["state"] == "waiting" and connection.move_job(job["id"], "waiting", "running"):
             return job["id"], job["survey"]
@@ -121,10 +126,15 @@ def _take_next(connection: Connection) -> tuple[str, int]:
 
 
 def _stop(connection: Connection, id: str) -> bool:
+    """Mark a job as stopped; return whether it was waiting or running."""
     return any(connection.move_job(id, state, "stopped") for state in ("waiting", "running"))
 
 
 def _add(connection: Connection, survey: int, kind: str, options: dict[str, Any], most: int) -> str:
+    """Add a job and return its id: a count in 8 hexadecimal digits, by which jobs are ordered, and 4 random bytes.
+
+    RefusedError: the survey has ``most`` jobs already.
+    """
     jobs = connection.jobs()
     if sum(job["survey"] == survey for job in jobs) >= most:
         raise RefusedError("job", f"{most} jobs are kept already; delete one of them first")

@@ -1,4 +1,4 @@
-"""The log of a service: a line of JSON for what the service does itself, none for a request."""
+"""The log of a service: a line of JSON on stderr for what the service does itself, none for a request."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from sfumato.collector.store import StoreError, day
 
 
 class Log:
-    """Events with their day, and no finer time."""
+    """A log of events with their day in UTC; a finer time would tell when reports came."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._failures, self._last_complaint = 0, -math.inf
 
     def event(self, name: str, **facts: Any) -> None:
-        """Write one line."""
+        """Write one line: the event's name, the day, and the facts by their names."""
         if self.settings.log:
             line = msgspec.json.encode({"event": name, "day": day(), **facts})
             print(line.decode(), file=sys.stderr, flush=True)
 
     def store_failed(self, error: StoreError) -> None:
-        """Write a line about a store that fails, no more than one a while."""
+        """Write a line about a failure of the store, at most one in ``complaint_seconds``, with their number since."""
         self._failures += 1
         if time.monotonic() - self._last_complaint > self.settings.complaint_seconds:
             self.event("store", said=str(error), failures=self._failures)

@@ -1,7 +1,8 @@
-"""Processes beside the service, which compute for it: whatever they do, reports come first.
+"""Processes beside the service that compute figures, jobs and exports, so that reports are never held up.
 
-Each reads the store itself and is asked in lines (`worker`). It is niced, has one thread, and ends when the service
-does, however that ends. One is kept for analysts' questions; a job and an export have one of their own.
+Each runs `worker`, reads the store itself and answers requests, a line each. It has the lowest priority and one thread,
+and ends when the service does, however that ends. One process is kept for analysts' questions; every job and every
+export has one of its own.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ from sfumato.collector.settings import Settings
 from sfumato.collector.store import Connection, StoreError, Survey
 
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+"""The environment in which numerical libraries use one thread."""
 
 
 class EndedError(Exception):
-    """The process has ended, or has answered that it could not; nothing is known of the answer."""
+    """The error that a worker process has ended, or has failed by a defect, before it gave an answer."""
 
 
 class WorkerProcess:
-    """A process of `worker`; it has the store's address in its environment, where other users cannot read it."""
+    """A running process of `worker`. The store's address is in its environment, where other users cannot read it."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
 
     @classmethod
     async def start(cls, address: str, settings: Settings) -> WorkerProcess:
-        """Start one that reads the store at this address."""
+        """Start a process that reads the store at this address."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "sfumato.collector.background.worker", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
             env={**os.environ, **ONE_THREAD, STORE: address, SETTINGS: json.dumps(asdict(settings))},
@@ -47,12 +49,15 @@ class WorkerProcess:
         )  # fmt: skip
         return cls(process)
 
-    async def request(self, do: str, **given: Any) -> int:
-        """Ask for one of the worker's ``REQUESTS``; how many bytes the answer has. ValueError: it was refused, with
-        this sentence."""
+    async def request(self, do: str, **options: Any) -> int:
+        """Send one of the worker's ``REQUESTS`` with its options; return how many bytes the answer has.
+
+        ValueError: the request was refused; its message says why. StoreError: the store failed. EndedError: the process
+        did.
+        """
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps({"do": do, **given}).encode() + b"\n")
+            self._process.stdin.write(json.dumps({"do": do, **options}).encode() + b"\n")
             await self._process.stdin.drain()
             line = await self._process.stdout.readline()
         except (ConnectionError, RuntimeError):  # uvloop's word for a pipe that it has closed already
@@ -69,27 +74,30 @@ class WorkerProcess:
         return int(head["size"])
 
     async def read(self, most: int) -> bytes:
-        """The next bytes of an answer."""
+        """Return the next bytes of the answer, ``most`` at most; empty at its end."""
         assert self._process.stdout is not None
         return await self._process.stdout.read(most)
 
-    async def answer(self, do: str, **given: Any) -> bytes:
-        """Ask, and read the whole answer."""
+    async def answer(self, do: str, **options: Any) -> bytes:
+        """Send a request and return its whole answer; errors as in `request`."""
         assert self._process.stdout is not None
         try:
-            return await self._process.stdout.readexactly(await self.request(do, **given))
+            return await self._process.stdout.readexactly(await self.request(do, **options))
         except asyncio.IncompleteReadError:
             raise EndedError("killed") from None
 
     async def end(self) -> None:
-        """Kill it."""
+        """Kill the process."""
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
 
 
 class Figures:
-    """Figures for analysts: one process computes them, started when it is first asked and replaced when it fails."""
+    """The figures that analysts ask for, computed by one process and kept until the survey changes.
+
+    The process is started with the first question and replaced when it fails. ``address``: that of the store.
+    """
 
     def __init__(self, address: str, reader: Reader, settings: Settings) -> None:
         self.address, self.reader, self.settings = address, reader, settings
@@ -98,24 +106,25 @@ class Figures:
         self._lock = asyncio.Lock()
         self._waiting = 0
         self._under_way: dict[Any, asyncio.Task[bytes]] = {}
-        self._cache: dict[Any, tuple[float, Any, bytes]] = {}
+        self._cache: dict[Any, tuple[float, Any, bytes]] = {}  # (fresh until, stamp, figure) by question
 
-    async def compute(self, do: str, **given: Any) -> bytes:
-        """An answer of the process. ValueError: it was refused."""
+    async def compute(self, do: str, **options: Any) -> bytes:
+        """Return the process's answer to a request, uncached. ValueError: it was refused. RefusedError: ask later."""
         if self._waiting >= self.settings.waiting_figures:
             raise RefusedError("busy")
         self._waiting += 1
         try:
             async with self._lock:
-                return await self._answer(do, given)
+                return await self._answer(do, options)
         finally:
             self._waiting -= 1
 
-    async def _answer(self, do: str, given: Mapping[str, Any]) -> bytes:
+    async def _answer(self, do: str, options: Mapping[str, Any]) -> bytes:
+        """Return the process's answer within ``answer_seconds``; end a process that gives none."""
         try:
             async with asyncio.timeout(self.settings.answer_seconds):
                 self._process = self._process or await self.new_process()
-                return await self._process.answer(do, **given)
+                return await self._process.answer(do, **options)
         except (EndedError, TimeoutError):
             await self.stop()
             raise RefusedError("busy", "this could not be computed; ask again later") from None
@@ -124,32 +133,33 @@ class Figures:
             raise
 
     async def new_process(self) -> WorkerProcess:
-        """Another process of the same kind; whoever asked for it ends it."""
+        """Start another process for exports, which the caller ends."""
         return await WorkerProcess.start(self.address, self.settings)
 
-    async def figure(self, survey: Survey, do: str, **given: Any) -> bytes:
-        """A figure of a survey: kept as long as nothing has changed, computed once for all who ask."""
-        key = (do, survey.number, *sorted(given.items()))
-        until, _, answer = self._cache.get(key, (0.0, None, b""))
-        if time.monotonic() < until:
-            return answer
+    async def figure(self, survey: Survey, do: str, **options: Any) -> bytes:
+        """Return a figure of a survey: the kept one if nothing has changed, else one computed once for all who ask."""
+        key = (do, survey.number, *sorted(options.items()))
+        fresh_until, _, figure = self._cache.get(key, (0.0, None, b""))
+        if time.monotonic() < fresh_until:
+            return figure
         if key not in self._under_way:
-            self._under_way[key] = asyncio.create_task(self._renew(key, survey, do, given))
+            self._under_way[key] = asyncio.create_task(self._renew(key, survey, do, options))
             self._under_way[key].add_done_callback(lambda _: self._under_way.pop(key))
         return await asyncio.shield(self._under_way[key])
 
-    async def _renew(self, key: Any, survey: Survey, do: str, given: Mapping[str, Any]) -> bytes:
+    async def _renew(self, key: Any, survey: Survey, do: str, options: Mapping[str, Any]) -> bytes:
+        """Compute a figure if the survey has changed, keep it, and return it."""
         began = time.monotonic()
-        now = await self.reader.run(partial(_stamp, survey=survey))
-        _, stamp, answer = self._cache.pop(key, (0.0, None, b""))
-        if now != stamp:
-            answer = await self.compute(do, survey=survey.name, **given)
+        stamp = await self.reader.run(partial(_stamp, survey=survey))
+        _, former_stamp, figure = self._cache.pop(key, (0.0, None, b""))
+        if stamp != former_stamp:
+            figure = await self.compute(do, survey=survey.name, **options)
         ended = time.monotonic()
-        fresh = max(self.settings.fresh_seconds, self.settings.rest * (ended - began))
-        self._cache[key] = (ended + fresh, now, answer)
-        for old in list(self._cache)[: -self.settings.cached_figures]:
-            del self._cache[old]
-        return answer
+        fresh_seconds = max(self.settings.fresh_seconds, self.settings.pause_factor * (ended - began))
+        self._cache[key] = (ended + fresh_seconds, stamp, figure)
+        for old_key in list(self._cache)[: -self.settings.cached_figures]:
+            del self._cache[old_key]
+        return figure
 
     async def stop(self) -> None:
         """End the process; the next question starts another one."""
@@ -159,7 +169,7 @@ class Figures:
 
 
 def _stamp(connection: Connection, survey: Survey) -> Any:
-    """Another one when a figure may be another."""
+    """Return a value that differs after anything that a figure of the survey depends on has changed."""
     jobs = [(job["id"], job["state"], job["said"]) for job in connection.jobs(survey.number)]
     invitations = connection.invitations(survey.number) if survey.invited else None
     return connection.tallies(survey.number), jobs, invitations, survey.revision

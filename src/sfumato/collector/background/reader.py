@@ -1,4 +1,4 @@
-"""One thread reads, on a connection of its own: the event loop does not wait for the disk."""
+"""The thread that reads from the store, so that the event loop does not wait for the disk."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sfumato.collector.store import Connection, ReconnectingConnection, Store
 
 
 class Reader:
-    """The thread that reads."""
+    """A thread with a connection of its own, on which reading work is done in turn."""
 
     def __init__(self, store: Store) -> None:
         self._connection = ReconnectingConnection(store)
         self._thread = ThreadPoolExecutor(1, "reader")
 
     async def run(self, work: Callable[[Connection], Any]) -> Any:
-        """What some work gives that only reads."""
+        """Call ``work``, which only reads, with the connection on the thread; return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.run, work)
 
     def stop(self) -> None:
-        """Close the connection, and end the thread."""
+        """Close the connection and end the thread."""
         self._thread.submit(self._connection.close)
         self._thread.shutdown()

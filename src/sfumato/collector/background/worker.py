@@ -1,8 +1,8 @@
-"""What an analyst asks for, computed in a process of its own: `python -m sfumato.collector.background.worker`.
+"""The program of the processes that compute for analysts: `python -m sfumato.collector.background.worker`.
 
-The process has the store's address and the settings in its environment. It reads requests, a line of JSON each, and
-answers with a line of JSON: ``size``, and as many bytes after it, or why not. It takes the time that others leave, and
-ends when whoever asks has ended.
+The store's address and the settings are in its environment. It reads requests from stdin, a line of JSON each, and
+answers on stdout with a line of JSON: ``size`` and as many bytes after it, or ``refused``, ``store`` or ``failed`` with
+the reason. It has the lowest priority, and ends when the service that started it has ended.
 """
 
 from __future__ import annotations
@@ -26,16 +26,20 @@ from sfumato.plan import Plan
 from sfumato.prose import counted, json_text
 from sfumato.tables import PLAN_COLUMN
 
-STORE, SETTINGS = "SFUMATO_STORE", "SFUMATO_SETTINGS"
-"""Where the environment has the store's address, and the settings as JSON."""
-MOST_WORDS = 2_000
-"""Letters of a sentence that is handed on."""
+STORE = "SFUMATO_STORE"
+"""The environment's variable with the store's address."""
+SETTINGS = "SFUMATO_SETTINGS"
+"""The environment's variable with the settings as JSON."""
+MOST_LETTERS = 2_000
+"""The longest message, in letters, that is passed on to an analyst or kept with a job. Judgement: some twenty lines.
+More lets an error that repeats its input fill the store, less cuts off what training says about a model."""
 
 Say = Callable[[str], None]
+"""A function that a job calls with a sentence on where it stands, which the analyst sees."""
 
 
 def read_table(connection: Connection, survey: Survey) -> Any:
-    """All reports of a survey as a PyArrow table, in the order of their random ids."""
+    """Return all reports of a survey as a PyArrow table, in the order of their random ids."""
     return ReportForm(survey.plan).table(row for page in connection.reports(survey.number) for row in page)
 
 
@@ -43,7 +47,10 @@ def read_table(connection: Connection, survey: Survey) -> Any:
 
 
 def train(plan: Plan, table: Any, say: Say, method: str = "joint", holdout: float = 0.2, seed: int = 0) -> str:
-    """A model in the form of its file, with what was measured of it."""
+    """Train a model on the reports that have a class; return its file as JSON, with its measured accuracy.
+
+    ``holdout``: the share of reports kept out of training to measure with. ``seed``: that of the split and the fit.
+    """
     from sfumato.counts import from_codes
     from sfumato.shipping.forms import dumps
     from sfumato.shipping.training import measured_in_words
@@ -53,11 +60,11 @@ def train(plan: Plan, table: Any, say: Say, method: str = "joint", holdout: floa
         say(what)
         return iter(steps)
 
-    values = from_codes(table, plan)
-    classed = values.filter(values[plan.target].is_valid())
-    if not classed.num_rows:
+    reports = from_codes(table, plan)
+    classed_reports = reports.filter(reports[plan.target].is_valid())
+    if not classed_reports.num_rows:
         raise ValueError("there are no reports with a class yet")
-    trained = learn(plan, classed, method, holdout=holdout, seed=seed, progress=progress)
+    trained = learn(plan, classed_reports, method, holdout=holdout, seed=seed, progress=progress)
     say(" ".join(measured_in_words(trained.measured)))
     return dumps(trained.model, plan=plan, measured=trained.measured)
 
@@ -66,7 +73,11 @@ def itemsets(
     plan: Plan, table: Any, say: Say, min_support: float, max_len: int = 3, rules: float | None = None,
     question: str | None = None,
 ) -> str:
-    """What people hold together, as `sfumato itemsets mine --json` writes it."""
+    """Find frequent itemsets in the reported baskets; return them as `sfumato itemsets mine --json` writes them.
+
+    ``min_support``: the smallest share of people. ``max_len``: the most items of an itemset. ``rules``: the smallest
+    confidence of rules, None for no rules. ``question``: the one that asks for the basket, None where only one does.
+    """
     from sfumato.findings import baskets_in
     from sfumato.itemsets import mine
 
@@ -77,14 +88,17 @@ def itemsets(
     say(f"looking for itemsets in {counted(len(baskets), 'basket')}")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = mine(baskets, channel, min_support, max_len, rules)
-    counts = [f"{counted(len(rows), what[:-1])} found" for what, rows in found.items()]
+        mined = mine(baskets, channel, min_support, max_len, rules)
+    counts = [f"{counted(len(rows), what[:-1])} found" for what, rows in mined.items()]
     say("; ".join([*counts, *(str(warning.message) for warning in caught)]))
-    return json_text(found)
+    return json_text(mined)
 
 
 def audit(plan: Plan, table: Any, say: Say, samples: int | None = None, times: int = 1) -> str:
-    """The plan attacked, and its implementation checked."""
+    """Attack the plan and check its implementation; return the audit as JSON. The reports (``table``) are not used.
+
+    ``samples``: reports drawn of each question. ``times``: how often each person answers.
+    """
     from sfumato.privacy.audit import SAMPLES
     from sfumato.privacy.audit import audit as attack
 
@@ -95,10 +109,11 @@ def audit(plan: Plan, table: Any, say: Say, samples: int | None = None, times: i
 
 
 KINDS: dict[str, Callable[..., str]] = {"train": train, "itemsets": itemsets, "audit": audit}
+"""The function that does a job, by the job's kind."""
 
 
 def check_job(plan: Plan, kind: str, options: Mapping[str, Any]) -> None:
-    """Refuse what this plan has no answer to."""
+    """Raise a ValueError if a job cannot be done under the plan, for instance without a class to predict."""
     if kind == "train":
         from sfumato.shipping.training import check_learnable, estimator
 
@@ -109,19 +124,22 @@ def check_job(plan: Plan, kind: str, options: Mapping[str, Any]) -> None:
 
 
 def basket_of(plan: Plan, question: str | None = None) -> tuple[str, SelectASize]:
-    """The question that asks for a basket, and its channel."""
-    found = {name: one.channel for name, one in plan.attributes.items() if isinstance(one.channel, SelectASize)}
-    name = next(iter(found)) if question is None and len(found) == 1 else question
-    if name not in found:
-        raise ValueError(f"choose the question that asks for a basket; there are: {', '.join(found) or 'none'}")
-    return name, found[name]
+    """Return the name and the channel of the question that asks for a basket: the one named, or the plan's only one."""
+    channels = {name: each.channel for name, each in plan.attributes.items() if isinstance(each.channel, SelectASize)}
+    name = next(iter(channels)) if question is None and len(channels) == 1 else question
+    if name not in channels:
+        raise ValueError(f"choose the question that asks for a basket; there are: {', '.join(channels) or 'none'}")
+    return name, channels[name]
 
 
 # --- requests -------------------------------------------------------------------------------------------------------
 
 
 class Worker:
-    """Answers requests from the store; the table read last, and what it says, are kept for the next request."""
+    """The computations on a store's reports that a worker process does, a method for each request.
+
+    The table read last and its estimates are kept for the next request.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -129,26 +147,26 @@ class Worker:
         self._table: Any = None
         self._estimates: dict[str, Any] = {}
 
-    def answer(self, do: str, survey: str | int, **given: Any) -> bytes:
-        """Answer one of the ``REQUESTS``; ``survey``: its name or its number."""
+    def answer(self, do: str, survey: str | int, **options: Any) -> bytes:
+        """Return the answer to one of the ``REQUESTS``. ``survey``: its name or its number."""
         with self.store.connected() as connection:
-            found = next((each for each in connection.surveys() if survey in (each.name, each.number)), None)
-            if found is None:
+            stored = next((each for each in connection.surveys() if survey in (each.name, each.number)), None)
+            if stored is None:
                 raise ValueError("the survey has been deleted")
-            body = REQUESTS[do](self, connection, found, **given)
+            body = REQUESTS[do](self, connection, stored, **options)
             return body.encode() if isinstance(body, str) else body
 
     def table(self, connection: Connection, survey: Survey) -> Any:
-        """All reports, read again when there are others."""
-        taken = [row for row in connection.tallies(survey.number) if not row[1].startswith(REFUSED)]
-        if self._stamp != (survey.number, taken):
+        """Return all reports of a survey as a table; the kept one unless reports were accepted or withdrawn since."""
+        tallies = [row for row in connection.tallies(survey.number) if not row[1].startswith(REFUSED)]
+        if self._stamp != (survey.number, tallies):
             self._stamp, self._table, self._estimates = None, None, {}
             self._table = read_table(connection, survey)
-            self._stamp = survey.number, taken
+            self._stamp = survey.number, tallies
         return self._table
 
     def all_estimates(self, connection: Connection, survey: Survey) -> dict[str, Any]:
-        """What the reports say of every question."""
+        """Return the estimates of every question, computed once for a table."""
         from sfumato.findings import estimates
 
         table = self.table(connection, survey)
@@ -156,7 +174,7 @@ class Worker:
         return self._estimates
 
     def counts(self, connection: Connection, survey: Survey) -> str:
-        """How many reports there are."""
+        """Return the numbers of reports as JSON."""
         from sfumato.findings import counts
 
         return json_text(counts(self.table(connection, survey), survey.plan))
@@ -164,7 +182,10 @@ class Worker:
     def estimates(
         self, connection: Connection, survey: Survey, question: str = "", by: str = "", intervals: int | None = None
     ) -> str:
-        """What the reports say, of one question or of all, by class and by level or by one of them."""
+        """Return estimates as JSON: of one question or of all (""), in so many intervals or as many as reports decide.
+
+        ``by``: "class" or "level" leaves out the comparison by the other; "" has both.
+        """
         from sfumato.findings import estimates
 
         if question or intervals:
@@ -179,31 +200,36 @@ class Worker:
         return json_text(estimated | {"questions": questions})
 
     def joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
-        """Two questions together."""
+        """Return the joint estimate of two questions as JSON."""
         from sfumato.findings import joint
 
         return json_text(joint(self.table(connection, survey), survey.plan, first, second))
 
     def dashboard(self, connection: Connection, survey: Survey, first: str = "", second: str = "") -> str:
-        """The page of a survey."""
+        """Return the survey's dashboard as HTML; with two questions, their joint estimate too."""
         from sfumato.findings import page_of
 
         table, figures = self.table(connection, survey), self.all_estimates(connection, survey)
         together = (first, second) if first or second else None
-        here = standing(connection, survey)
-        return page_of(table, survey.plan, here, figures=figures, together=together).html()
+        state = standing(connection, survey)
+        return page_of(table, survey.plan, state, figures=figures, together=together).html()
 
     def export(self, connection: Connection, survey: Survey) -> bytes:
-        """All reports as Parquet, in an order of chance."""
+        """Return all reports as a Parquet file, in random order."""
         import pyarrow as pa
         from pyarrow import parquet
 
-        table, written = ReportForm(survey.plan).table(connection.shuffled(survey.number)), pa.BufferOutputStream()
-        parquet.write_table(table.replace_schema_metadata({PLAN_COLUMN: survey.plan.origin}), written)
-        return written.getvalue()  # type: ignore[no-any-return]
+        table = ReportForm(survey.plan).table(connection.shuffled_reports(survey.number))
+        buffer = pa.BufferOutputStream()
+        parquet.write_table(table.replace_schema_metadata({PLAN_COLUMN: survey.plan.origin}), buffer)
+        return buffer.getvalue()  # type: ignore[no-any-return]
 
     def model(self, connection: Connection, survey: Survey, text: str) -> str:
-        """The model as it is shipped: what a device executes follows from it, whatever the text says of that."""
+        """Check a model's JSON and return it as devices load it.
+
+        What a device executes is computed here from the model, whatever the text has in its place. ValueError: it is no
+        model, or it was learned by another plan.
+        """
         from sfumato import shipping
         from sfumato.shipping.forms import device_part
 
@@ -213,28 +239,28 @@ class Worker:
         return json_text(json.loads(text) | {"device": device_part(shipped.model, survey.plan)})
 
     def check(self, connection: Connection, survey: Survey, kind: str, options: Mapping[str, Any]) -> str:
-        """Refuse a job that this plan has no answer to."""
+        """Return "" if a job can be done under the survey's plan. ValueError: it cannot."""
         check_job(survey.plan, kind, options)
         return ""
 
     def job(self, connection: Connection, survey: Survey, id: str) -> str:
-        """Do a job; its result goes into the store, if nobody has stopped it meanwhile."""
+        """Do a job and write its result into the store; return "". ValueError: it cannot be done, or was stopped."""
         job = next(job for job in connection.jobs(survey.number) if job["id"] == id)
-        words = ""
+        message = ""
 
-        def say(what: str, state: str = "running", result: bytes | None = None) -> None:
-            nonlocal words
-            words = what[:MOST_WORDS]
+        def say(sentence: str, state: str = "running", result: bytes | None = None) -> None:
+            nonlocal message
+            message = sentence[:MOST_LETTERS]
             with self.store.connected() as writing, writing.transaction():
-                if not writing.move_job(id, "running", state, words, result):
+                if not writing.move_job(id, "running", state, message, result):
                     raise ValueError("it was stopped")
 
-        say(f"reading {counted(connection.how_many(survey.number), 'report')}")
+        say(f"reading {counted(connection.count_reports(survey.number), 'report')}")
         result = KINDS[job["kind"]](survey.plan, read_table(connection, survey), say, **job["options"]).encode()
         most = self.store.settings.result_bytes
         if len(result) > most:
             raise ValueError(f"the result is {len(result):,} bytes long; {most:,} can be kept")
-        say(words, "done", result)
+        say(message, "done", result)
         return ""
 
 
@@ -248,11 +274,11 @@ REQUESTS: dict[str, Callable[..., str | bytes]] = {
     "check": Worker.check,
     "job": Worker.job,
 }
-"""By name: what a worker is asked for; the rest of the request are arguments."""
+"""The method that answers a request, by its name ``do``; the other fields of the request are its arguments."""
 
 
 def standing(connection: Connection, survey: Survey) -> Any:
-    """What the dashboard shows besides what reports say."""
+    """Return what the dashboard shows besides estimates: days, refusals, invitations, jobs, model and itemsets."""
     from sfumato.findings import Standing
 
     days: dict[str, Counter[str]] = {}
@@ -261,26 +287,26 @@ def standing(connection: Connection, survey: Survey) -> Any:
     refused = sum(days.values(), Counter())
     jobs = connection.jobs(survey.number)
     mined = [job["id"] for job in jobs if job["kind"] == "itemsets" and job["state"] == "done"]
-    found = connection.job_result(mined[-1]) if mined else None
+    itemsets = connection.job_result(mined[-1]) if mined else None
     return Standing(
         survey.name, survey.state,
-        days=[(day, each["accepted"], each["withdrawn"]) for day, each in days.items()],
+        days=[(day, tally["accepted"], tally["withdrawn"]) for day, tally in days.items()],
         rejections={what.removeprefix(REFUSED): refused[what] for what in refused if what.startswith(REFUSED)},
         invitations=connection.invitations(survey.number) if survey.invited else None,
         model=None if survey.model is None else json.loads(survey.model),
-        itemsets=None if found is None else json.loads(found), jobs=jobs,
+        itemsets=None if itemsets is None else json.loads(itemsets), jobs=jobs,
     )  # fmt: skip
 
 
 def main() -> None:
-    """Answer requests until whoever asks has ended."""
+    """Answer requests from stdin until the service that started this process has ended."""
     settings = Settings(**json.loads(os.environ[SETTINGS]))
     with suppress(OSError, AttributeError):
         os.nice(settings.niceness)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
     worker: Worker | None = None
     while True:
         body = b""
@@ -290,9 +316,9 @@ def main() -> None:
             body = worker.answer(**request)
             head: dict[str, Any] = {"size": len(body)}
         except StoreError as error:
-            head = {"store": str(error)[:MOST_WORDS]}
+            head = {"store": str(error)[:MOST_LETTERS]}
         except (ValueError, TypeError) as error:
-            head = {"refused": str(error)[:MOST_WORDS]}
+            head = {"refused": str(error)[:MOST_LETTERS]}
         except Exception as error:
             head = {"failed": type(error).__name__}
         answers.write(json.dumps(head).encode() + b"\n")
@@ -300,7 +326,8 @@ def main() -> None:
         answers.flush()
 
 
-def _listen(requests: queue.SimpleQueue[bytes]) -> None:
+def _read_requests(requests: queue.SimpleQueue[bytes]) -> None:
+    """Put every line of stdin into the queue; end the process when stdin ends, even in the middle of a computation."""
     for line in sys.stdin.buffer:
         requests.put(line)
     os._exit(0)

@@ -1,7 +1,7 @@
-"""One thread writes: what arrives while a commit is under way is committed together by the next one.
+"""The thread that writes to the store: reports that arrive during one commit are written together by the next.
 
-A report is acknowledged after the commit that holds it has reached the disk, and only then. When the store fails, the
-whole group is told so; devices send again, and a report that had been committed after all is found under its id.
+A report is acknowledged only when the commit that holds it has reached the disk. If a commit fails, all its reports are
+refused as busy or away; devices send them again, and a report that had been committed after all is accepted by its id.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from sfumato.collector.store import REFUSED, Arrival, Connection, ReconnectingCo
 
 Work = Callable[[Connection], Any]
 Task = tuple[Sequence[Arrival] | Work | None, asyncio.Future[Any] | None]
-"""What is to be written and who waits for it; None: write no more."""
+"""Reports or work to be written (None: end the thread), and the future that gets the result."""
 
 
 class BusyError(StoreError):
-    """More reports wait than can be written soon."""
+    """The error that refuses reports because too many wait to be written."""
 
 
 class Writer:
-    """The thread that writes, and how the event loop hands work to it.
+    """A thread that writes, to which coroutines of one event loop hand reports and other work.
 
-    ``on_commit(reports, seconds)`` is called after every commit of reports.
+    ``on_commit(reports, seconds)`` is called on the thread after every commit of reports.
     """
 
     def __init__(
         self, store: Store, settings: Settings, on_commit: Callable[[int, float], None] = lambda reports, seconds: None
     ) -> None:
         self.settings, self.on_commit = settings, on_commit
-        self.waiting = 0
-        self._handed: list[Task] = []
+        self.waiting = 0  # reports
+        self._handed: list[Task] = []  # tasks of this turn of the event loop
         self._queue: queue.SimpleQueue[list[Task]] = queue.SimpleQueue()
         self._refused: Counter[tuple[int, str]] = Counter()
         self._counting = threading.Lock()
@@ -48,18 +48,18 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     def start(self) -> None:
-        """Called on the event loop that will wait for what is written."""
+        """Start the thread; called on the event loop whose coroutines will hand work to it."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     async def stop(self) -> None:
-        """Write what is waiting, and end."""
+        """Write everything that waits, then end the thread."""
         self._hand_over()
         self._queue.put([(None, None)])
         await asyncio.to_thread(self._thread.join)
 
     async def take(self, arrivals: Sequence[Arrival]) -> list[str]:
-        """The verdicts on reports, once they are safe."""
+        """Store reports; return the verdict on each (`Connection.take`) once the commit is on the disk."""
         if self.waiting + len(arrivals) > self.settings.waiting_reports:
             raise BusyError("too many reports are waiting to be written")
         self.waiting += len(arrivals)
@@ -69,16 +69,19 @@ class Writer:
             self.waiting -= len(arrivals)
 
     async def run(self, work: Work) -> Any:
-        """Do some work on the writer's connection, within a transaction of its own."""
+        """Call ``work`` with the writer's connection in a transaction of its own; return its result."""
         return await self._hand(work)
 
     def refuse(self, survey: int, reason: str, number: int = 1) -> None:
-        """Count a refusal; it is written with the next commit, or within about a second."""
+        """Count refusals of a survey's reports; the next commit tallies them, within ``refusal_seconds`` at most."""
         with self._counting:
             self._refused[survey, reason] += number
 
     async def _hand(self, task: Sequence[Arrival] | Work) -> Any:
-        """Give a task to the thread, with all others of this turn of the loop: waking the thread is dear."""
+        """Hand a task to the thread and return its result.
+
+        All tasks of one turn of the event loop are handed over together, because waking the thread takes long.
+        """
         loop = asyncio.get_running_loop()
         if not self._handed:
             loop.call_soon(self._hand_over)
@@ -87,29 +90,34 @@ class Writer:
         return await future
 
     def _hand_over(self) -> None:
+        """Hand the tasks of this turn of the event loop to the thread."""
         handed, self._handed = self._handed, []
         self._queue.put(handed)
 
     # --- on the thread ------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        """Write one group of tasks after the other, until a task says to end."""
         while True:
-            group = self._group()
+            group = self._next_group()
             ended = any(task is None for task, _ in group)
             reports = [(task, future) for task, future in group if task is not None and not callable(task)]
-            answers = self._write_reports(reports)
+            results = self._write_reports(reports)
             for task, future in group:
                 if callable(task):
-                    answers.append((future, self._safely(task)))
-            if self._loop is not None and answers:
+                    results.append((future, self._try_to_write(task)))
+            if self._loop is not None and results:
                 with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
-                    self._loop.call_soon_threadsafe(_answer, answers)
+                    self._loop.call_soon_threadsafe(_set_results, results)
             if ended:
                 self._connection.close()
                 return
 
-    def _group(self) -> list[Task]:
-        """Everything that waits; nothing after a while of stillness."""
+    def _next_group(self) -> list[Task]:
+        """Wait for tasks and return those that wait, about ``commit_reports`` at most.
+
+        Returns none if no task came within ``refusal_seconds``, so that counted refusals are written.
+        """
         try:
             group = self._queue.get(timeout=self.settings.refusal_seconds)
         except queue.Empty:
@@ -120,11 +128,12 @@ class Writer:
         return group
 
     def _write_reports(self, tasks: list[Any]) -> list[tuple[Any, Any]]:
+        """Commit the reports of all tasks and the counted refusals; return (future, verdicts or error) of each task."""
         with self._counting:
             refused, self._refused = self._refused, Counter()
         if not tasks and not refused:
             return []
-        arrivals = [each for task, _ in tasks for each in task]
+        arrivals = [arrival for task, _ in tasks for arrival in task]
         began = time.perf_counter()
 
         def write(connection: Connection) -> list[str]:
@@ -132,44 +141,44 @@ class Writer:
                 connection.tally(survey, REFUSED + reason, number)
             return connection.take(arrivals)
 
-        verdicts = self._safely(write)
+        verdicts = self._try_to_write(write)
         if isinstance(verdicts, BaseException):
             with self._counting:
                 self._refused += refused
             return [(future, verdicts) for _, future in tasks]
         self.on_commit(len(arrivals), time.perf_counter() - began)
-        answers, start = [], 0
+        results, start = [], 0
         for task, future in tasks:
-            answers.append((future, verdicts[start : start + len(task)]))
+            results.append((future, verdicts[start : start + len(task)]))
             start += len(task)
-        return answers
+        return results
 
-    def _safely(self, work: Work) -> Any:
-        """What the work gives, or how it failed."""
+    def _try_to_write(self, work: Work) -> Any:
+        """Call ``work`` in a transaction; return its result, or the error."""
         try:
-            return self._connection.run(partial(_within, work))
+            return self._connection.run(partial(_in_transaction, work))
         except BaseException as error:
             return error
 
 
-def _within(work: Work, connection: Connection) -> Any:
-    """Work inside a transaction."""
+def _in_transaction(work: Work, connection: Connection) -> Any:
+    """Call ``work`` with the connection in a transaction; return its result."""
     with connection.transaction():
         return work(connection)
 
 
-def _size(given: Task) -> int:
-    """How many reports or works a task has."""
-    task = given[0]
-    return 1 if task is None or callable(task) else len(task)
+def _size(task: Task) -> int:
+    """Return how many reports a task has; 1 for other work."""
+    content = task[0]
+    return 1 if content is None or callable(content) else len(content)
 
 
-def _answer(answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
-    """Hand results to those who wait for them, on their event loop."""
-    for future, answer in answers:
+def _set_results(results: list[tuple[asyncio.Future[Any], Any]]) -> None:
+    """Give each future its result or its error; called on their event loop."""
+    for future, result in results:
         if future.done():  # whoever asked has gone away
             continue
-        if isinstance(answer, BaseException):
-            future.set_exception(answer)
+        if isinstance(result, BaseException):
+            future.set_exception(result)
         else:
-            future.set_result(answer)
+            future.set_result(result)

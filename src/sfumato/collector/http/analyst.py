@@ -1,7 +1,7 @@
-"""What a program may ask with an analyst's token: figures, the reports themselves, jobs, the model that goes home.
+"""The endpoints for programs with an analyst's token: figures, the export of reports, jobs, the model for devices.
 
-Figures are computed by a process that is kept, from the reports as they are; an answer is given again until something
-has changed, and for a few seconds in any case. Reports leave by a process of their own, which holds nobody up.
+One process computes all figures; a figure is answered again until the survey changes, and for a few seconds in any
+case. Each export has a process of its own, so that it holds nobody up.
 """
 
 from __future__ import annotations
@@ -17,30 +17,33 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from sfumato.collector.background.processes import EndedError, WorkerProcess
-from sfumato.collector.background.worker import MOST_WORDS
-from sfumato.collector.http.endpoints import JSON, Endpoint, Handler, answer, body_of, decoder_of, reader_of
-from sfumato.collector.http.messages import EstimatesQuery, Job, Jobs, JointQuery, Shipment, Wanted
+from sfumato.collector.background.worker import MOST_LETTERS
+from sfumato.collector.http.endpoints import JSON, Endpoint, Handler, decoder_of, json_response, read_body, reader_of
+from sfumato.collector.http.messages import EstimatesQuery, JobList, JobState, JointQuery, NewJob, Shipment
 from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import RefusedError
 
 CHUNK = 1 << 16
-"""Bytes of an export that are sent at once."""
+"""The most bytes of an export that are sent at once: what a pipe of Linux holds. More takes memory, less more calls."""
+
+
+PARQUET = "application/vnd.apache.parquet"
 
 
 @contextmanager
 def refusing(reason: str) -> Iterator[None]:
-    """What makes no sense inside is refused for this reason, in the words that were found for it."""
+    """Refuse the request for this reason if the block raises a ValueError, in the error's words."""
     try:
         yield
     except ValueError as error:
-        raise RefusedError(reason, str(error)[:MOST_WORDS]) from None
+        raise RefusedError(reason, str(error)[:MOST_LETTERS]) from None
 
 
 # --- figures and reports --------------------------------------------------------------------------------------------
 
 
 def _figure(do: str, query: type | None = None) -> Handler:
-    """A handler that answers with a figure of a survey, one of the worker's ``REQUESTS``."""
+    """Return a handler that answers with a figure of a survey, as JSON. ``do``: one of the worker's ``REQUESTS``."""
 
     async def send_figure(service: Service, request: Request) -> Response:
         return Response(await compute_figure(service, request, do, query), media_type=JSON)
@@ -49,15 +52,19 @@ def _figure(do: str, query: type | None = None) -> Handler:
 
 
 async def compute_figure(service: Service, request: Request, do: str, query: type | None) -> bytes:
-    """A figure of a survey, as the query of a request wants it."""
+    """Return the figure ``do`` of the survey that a request names, with the options in its query.
+
+    ``query``: the form of the query, None: there is none. RefusedError: the query is malformed or does not fit the
+    plan.
+    """
     served = service.served(request.path_params["survey"])
     with refusing("malformed"):
-        given = msgspec.to_builtins(msgspec.convert(dict(request.query_params), query, strict=False)) if query else {}
-        return await service.figures.figure(served.survey, do, **given)
+        options = msgspec.to_builtins(msgspec.convert(dict(request.query_params), query, strict=False)) if query else {}
+        return await service.figures.figure(served.survey, do, **options)
 
 
 async def export(service: Service, request: Request) -> Response:
-    """Send all reports, in an order of chance."""
+    """Answer with all reports of a survey as a Parquet file, in random order."""
     name, exports = service.served(request.path_params["survey"]).survey.name, service.figures.exports
     if exports.locked():
         raise RefusedError("busy")
@@ -77,15 +84,19 @@ async def export(service: Service, request: Request) -> Response:
 
 
 class Export(Response):
-    """All reports, as they come out of a process of their own; they are nowhere else meanwhile."""
+    """A response that sends the Parquet file of a process piece by piece, so that the service never holds all of it.
 
-    media_type = "application/vnd.apache.parquet"
+    ``name``: the survey's. ``size``: the file's bytes. ``exports``: the semaphore that the caller has acquired, which
+    is released at the end. ``seconds``: how long the sending may take.
+    """
+
+    media_type = PARQUET
 
     def __init__(
         self, name: str, process: WorkerProcess, size: int, exports: asyncio.Semaphore, seconds: float
     ) -> None:
-        attached = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}.parquet"'}
-        super().__init__(headers=attached)
+        headers = {"Content-Length": str(size), "Content-Disposition": f'attachment; filename="{name}.parquet"'}
+        super().__init__(headers=headers)
         self.process, self.size, self.exports, self.seconds = process, size, exports, seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,81 +115,86 @@ class Export(Response):
 
 
 async def add_job(service: Service, request: Request) -> Response:
-    """Start a job."""
+    """Check a job's kind and options, add it, and answer with its state."""
     survey = service.served(request.path_params["survey"]).survey
-    wanted: Wanted = await read_wanted(service, request)
-    kind, options = str(wanted.__struct_config__.tag), msgspec.to_builtins(wanted.options)
+    new_job: NewJob = await read_new_job(service, request)
+    kind, options = str(new_job.__struct_config__.tag), msgspec.to_builtins(new_job.options)
     with refusing("job"):
         await service.figures.compute("check", survey=survey.name, kind=kind, options=options)
     id = await service.jobs.add(survey.number, kind, options)
-    return answer(Job(id, kind, options, "waiting", ""), 202, {"Location": f"/{survey.name}/api/jobs/{id}"})
+    state = JobState(id, kind, options, "waiting", "")
+    return json_response(state, 202, {"Location": f"/{survey.name}/api/jobs/{id}"})
 
 
-read_wanted = reader_of(Wanted)
+read_new_job = reader_of(NewJob)
 
 
-async def jobs(service: Service, request: Request) -> Response:
-    """All jobs of a survey."""
-    return answer(Jobs(await _jobs(service, request)))
+async def list_jobs(service: Service, request: Request) -> Response:
+    """Answer with the states of all jobs of a survey."""
+    return json_response(JobList(await _read_jobs(service, request)))
 
 
-async def job(service: Service, request: Request) -> Response:
-    """A job as it stands."""
-    return answer(await _job(service, request, request.path_params["job"]))
+async def show_job(service: Service, request: Request) -> Response:
+    """Answer with the state of a job."""
+    return json_response(await _read_job(service, request, request.path_params["job"]))
 
 
-async def job_result(service: Service, request: Request) -> Response:
-    """What came of a job."""
-    return Response(await _result(service, request, request.path_params["job"]), media_type=JSON)
+async def show_job_result(service: Service, request: Request) -> Response:
+    """Answer with the result of a job."""
+    return Response(await _read_result(service, request, request.path_params["job"]), media_type=JSON)
 
 
 async def end_job(service: Service, request: Request) -> Response:
-    """Stop a job, or delete one that has ended."""
-    await service.jobs.end((await _job(service, request, request.path_params["job"])).id)
+    """Stop a job that waits or runs, or delete one that has ended."""
+    await service.jobs.end((await _read_job(service, request, request.path_params["job"])).id)
     return Response(status_code=204)
 
 
-async def _jobs(service: Service, request: Request) -> list[Job]:
+async def _read_jobs(service: Service, request: Request) -> list[JobState]:
+    """Return the states of all jobs of the survey that a request names."""
     number = service.served(request.path_params["survey"]).survey.number
-    return msgspec.convert(await service.reader.run(lambda connection: connection.jobs(number)), list[Job])
+    return msgspec.convert(await service.reader.run(lambda connection: connection.jobs(number)), list[JobState])
 
 
-async def _job(service: Service, request: Request, id: str) -> Job:
-    found = next((job for job in await _jobs(service, request) if job.id == id), None)
-    if found is None:
+async def _read_job(service: Service, request: Request, id: str) -> JobState:
+    """Return the state of a job of the survey that a request names. RefusedError: the survey has no such job."""
+    job = next((job for job in await _read_jobs(service, request) if job.id == id), None)
+    if job is None:
         raise RefusedError("no job")
-    return found
+    return job
 
 
-async def _result(service: Service, request: Request, id: str) -> bytes:
-    job = await _job(service, request, id)
-    found: bytes | None = await service.reader.run(lambda connection: connection.job_result(job.id))
-    if found is None:
+async def _read_result(service: Service, request: Request, id: str) -> bytes:
+    """Return the result of a job of the survey that a request names. RefusedError: it has none."""
+    job = await _read_job(service, request, id)
+    result: bytes | None = await service.reader.run(lambda connection: connection.job_result(job.id))
+    if result is None:
         raise RefusedError("no result")
-    return found
+    return result
 
 
-async def ship(service: Service, request: Request) -> Response:
-    """Send a model home: what a job has learned, or one that was learned elsewhere by the same plan."""
+async def ship_model(service: Service, request: Request) -> Response:
+    """Ship a model to the devices of a survey: that of a job, or the model in the body, learned by the same plan."""
     name = service.served(request.path_params["survey"]).survey.name
-    body = await body_of(service, request, service.settings.model_bytes)
-    shipment: Shipment = read_shipment(body)
+    body = await read_body(service, request, service.settings.model_bytes)
+    shipment: Shipment = decode_shipment(body)
     if shipment.job is not None:
-        body = await _result(service, request, shipment.job)
+        body = await _read_result(service, request, shipment.job)
     with refusing("model"):
         model = await service.figures.compute("model", survey=name, text=body.decode())
-    return await _ship(service, name, model.decode())
+    return await _set_model(service, name, model.decode())
 
 
-read_shipment = decoder_of(Shipment)
+decode_shipment = decoder_of(Shipment)
 
 
-async def unship(service: Service, request: Request) -> Response:
-    """Take the model back."""
-    return await _ship(service, service.served(request.path_params["survey"]).survey.name, None)
+async def withdraw_model(service: Service, request: Request) -> Response:
+    """Take the model of a survey back."""
+    return await _set_model(service, service.served(request.path_params["survey"]).survey.name, None)
 
 
-async def _ship(service: Service, name: str, model: str | None) -> Response:
+async def _set_model(service: Service, name: str, model: str | None) -> Response:
+    """Set the model that devices of a survey load, or None, and answer that it is done."""
     with refusing("unknown"):
         await service.writer.run(lambda connection: connection.ship_model(name, model))
     await service.look()
@@ -189,23 +205,27 @@ async def _ship(service: Service, name: str, model: str | None) -> Response:
 
 
 def _api(scope: str, method: str, path: str, handle: Handler, summary: str, *refuses: str, **more: Any) -> Endpoint:
+    """Return an endpoint below a survey's /api/ whose token must permit the scope."""
     return Endpoint(method, f"/{{survey}}/api/{path}", handle, summary, scope=scope, refuses=("busy", *refuses), **more)
 
 
-ENDED: dict[str, Any] = {"gives": "", "good": (204,)}
-FILE = Export.media_type
+DONE: dict[str, Any] = {"gives": "", "good": (204,)}
+"""An answer without content."""
+UNSHIPPED = ("no job", "no result", "model")
+"""Why a model may not be shipped."""
 ANALYST = (
     _api("read", "GET", "counts", _figure("counts"), "How many reports there are"),
     _api(
         "read", "GET", "estimates", _figure("estimates", EstimatesQuery), "What the reports say", query=EstimatesQuery
     ),
     _api("read", "GET", "joint", _figure("joint", JointQuery), "Two questions together", query=JointQuery),
-    _api("export", "GET", "reports.parquet", export, "The reports themselves, in an order of chance", gives=FILE),
-    _api("jobs", "GET", "jobs", jobs, "All jobs", gives=Jobs),
-    _api("jobs", "POST", "jobs", add_job, "Start a job", "job", takes=Wanted, gives=Job, good=(202,)),
-    _api("jobs", "GET", "jobs/{job}", job, "A job as it stands", "no job", gives=Job),
-    _api("jobs", "DELETE", "jobs/{job}", end_job, "Stop a job, or delete one that has ended", "no job", **ENDED),
-    _api("jobs", "GET", "jobs/{job}/result", job_result, "What came of a job", "no job", "no result"),
-    _api("ship", "PUT", "model", ship, "Send a model home", "no job", "no result", "model", takes=Shipment, **ENDED),
-    _api("ship", "DELETE", "model", unship, "Take the model back", **ENDED),
+    _api("export", "GET", "reports.parquet", export, "The reports themselves, in an order of chance", gives=PARQUET),
+    _api("jobs", "GET", "jobs", list_jobs, "All jobs", gives=JobList),
+    _api("jobs", "POST", "jobs", add_job, "Start a job", "job", takes=NewJob, gives=JobState, good=(202,)),
+    _api("jobs", "GET", "jobs/{job}", show_job, "A job as it stands", "no job", gives=JobState),
+    _api("jobs", "DELETE", "jobs/{job}", end_job, "Stop a job, or delete one that has ended", "no job", **DONE),
+    _api("jobs", "GET", "jobs/{job}/result", show_job_result, "What came of a job", "no job", "no result"),
+    _api("ship", "PUT", "model", ship_model, "Send a model home", *UNSHIPPED, takes=Shipment, **DONE),
+    _api("ship", "DELETE", "model", withdraw_model, "Take the model back", **DONE),
 )
+"""The endpoints that need an analyst's token."""

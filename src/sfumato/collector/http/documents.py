@@ -1,4 +1,4 @@
-"""A survey with all that is answered of it, made once: what a device reads, and the respondent's page."""
+"""A survey with the documents that are served of it, each made once: survey.json, the plan, the respondent's page."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from sfumato.collector.store import Survey
 from sfumato.prose import json_text
 
 SUBMIT = "reports"
-"""Where reports are sent, beside the document that says so."""
+"""The address to which reports are sent, relative to that of survey.json, which names it."""
 
 
 @dataclass(frozen=True)
 class ServedSurvey:
-    """A survey of the store, and its documents as they go over the wire."""
+    """A survey of the store, with its documents as bytes; each is made when it is first read."""
 
     survey: Survey
 
     @cached_property
     def form(self) -> ReportForm:
-        """What checks and packs its reports."""
+        """The form that checks the survey's reports and packs them into rows."""
         return ReportForm(self.survey.plan)
 
     @cached_property
     def identity(self) -> str:
-        """The identity of its plan."""
+        """The identity of the survey's plan."""
         return self.survey.plan.identity
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """The respondent's page, file by file; none where a plan does not fit onto a page."""
+        """The files of the respondent's page by name; empty if the plan cannot be asked on a page."""
         try:
             texts = page_texts(self.survey.plan, submit=SUBMIT, model=self.survey.model)
         except ValueError:
@@ -43,29 +43,30 @@ class ServedSurvey:
 
     @cached_property
     def _document(self) -> dict[str, Any]:
+        """The survey as devices read it, as plain data."""
         return survey(self.survey.plan, submit=SUBMIT, model=MODEL if self.survey.model else None)
 
     @cached_property
     def survey_json(self) -> bytes:
-        """What a device reads."""
+        """The survey as devices read it, as JSON."""
         return json_text(self._document).encode()
 
     @cached_property
     def plan(self) -> bytes:
-        """The plan, its identity and whether reports are taken."""
+        """The plan, its identity, and whether the survey is open, as JSON."""
         head = {"identity": self.identity, "state": self.survey.state, "plan": self.survey.plan.to_dict()}
         return json_text(head).encode()
 
     @cached_property
     def guarantee(self) -> bytes:
-        """What reports can reveal, together and question by question."""
+        """What reports can reveal, question by question and together, as JSON."""
         levels = {each["name"]: each["levels"] for each in self._document["questions"]}
         together = self._document["together"]
         return json_text({"plan": self.identity, "together": together, "questions": levels}).encode()
 
     @cached_property
     def program(self) -> bytes:
-        """What devices execute, question by question."""
+        """The drawing programs that devices execute, by question, as JSON."""
         programs = {
             each["name"]: {"identity": each["mechanism"], "program": each["program"]}
             for each in self._document["questions"]
@@ -73,6 +74,6 @@ class ServedSurvey:
         return json_text({"plan": self.identity, "programs": programs}).encode()
 
     def prepare(self) -> None:
-        """Make everything now, so that nobody who asks has to wait for it."""
-        for part in ("form", "identity", "files", "survey_json", "plan", "guarantee", "program"):
-            getattr(self, part)
+        """Make all documents now, so that no request has to wait for them."""
+        for document in ("form", "identity", "files", "survey_json", "plan", "guarantee", "program"):
+            getattr(self, document)

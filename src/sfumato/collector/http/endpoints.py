@@ -1,4 +1,7 @@
-"""A table of endpoints becomes both the routes of the service and its OpenAPI document."""
+"""Describe endpoints, read and check their requests, and make the OpenAPI document of a table of them.
+
+The tables in `public`, `analyst` and `pages` become both the routes of the service and its OpenAPI document.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from sfumato.collector.access import COOKIE, allows
-from sfumato.collector.http.messages import Problem
+from sfumato.collector.access import COOKIE, refusal_of
+from sfumato.collector.http.messages import ID, JOB_ID, RequestProblem, SubmissionVerdict
 from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import REASONS, RefusedError
+from sfumato.collector.store.connection import NAME
 
 JSON = "application/json"
 Handler = Callable[[Service, Request], Awaitable[Response]]
@@ -24,15 +28,21 @@ ANYBODY = {
     "Access-Control-Expose-Headers": "Retry-After",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
+"""The headers of answers that pages from everywhere may read: a page may send reports to a collector elsewhere."""
+MOST_DETAIL = 200
+"""The most letters of msgspec's message that a refusal of a body repeats. Judgement: the messages name a field and a
+path; more could repeat what was sent, less cuts off the path."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One method at one path: who answers, what is taken, what is answered and why it may be refused.
+    """One HTTP method at one path of a collector: its handler, and what its requests and answers are like.
 
-    ``takes``: the form of the body. ``gives``: the form of a good answer, or its media type. ``refuses``: names of
-    ``REASONS``. ``scope``: what a token must allow; without one, anybody may ask, from any page; with
-    ``same_site`` from the collector's own pages only. ``query``: the form of what stands behind the ?.
+    ``handle``: the function that answers. ``takes``: the form of the body, None: there is none. ``gives``: the form of
+    a good answer, or its media type ("": no content). ``good``: the statuses of good answers. ``refuses``: the reasons
+    for a refusal of its own, keys of ``REASONS``. ``scope``: what a token must permit; "": no token is needed and every
+    page may ask, or with ``same_site`` the collector's own pages only. ``query``: the form of the query, None: there is
+    none.
     """
 
     method: str
@@ -49,7 +59,7 @@ class Endpoint:
 
     @property
     def reasons(self) -> set[str]:
-        """Why a request may be refused: its own reasons, and those of its path, body and token."""
+        """Every reason for which a request may be refused: of its own, and of its path, body, query and token."""
         own = {*self.refuses, *({"unknown"} if "{survey}" in self.path else ())}
         own |= {"malformed", "large", "slow"} if self.takes else set()
         own |= {"malformed"} if self.query or "{id}" in self.path or "{job}" in self.path else set()
@@ -58,21 +68,27 @@ class Endpoint:
 
 
 def check_path(parameters: Mapping[str, str]) -> None:
-    """Names in an address are of their form; a survey that is not is unknown."""
+    """Refuse an address in which an id does not have its form; a survey's name is looked up instead."""
     for name, value in parameters.items():
         if name != "survey" and not re.fullmatch(PATH[name].get("pattern", ".*"), value):
             raise RefusedError("malformed", f"the address names no {name}")
 
 
-def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as JSON."""
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with a value as JSON."""
     return Response(msgspec.json.encode(value), status, dict(headers or {}), JSON)
 
 
-async def body_of(service: Service, request: Request, limit: int | None = None) -> bytes:
-    """The body of a request, within bounds on time and size (``limit``, or that of the settings).
+def problem_response(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response that says why a request was refused."""
+    return json_response(RequestProblem(sentence), status, headers)
 
-    What is too large is read on for a while and dropped, so that whoever sends it hears why and does not try again.
+
+async def read_body(service: Service, request: Request, limit: int | None = None) -> bytes:
+    """Return the body of a request. RefusedError: it is longer than ``limit`` bytes, or takes too long to arrive.
+
+    ``limit``: None for that of the settings. A body that is too long is read for a while and dropped, so that its
+    sender reads the refusal and does not try again.
     """
     limit = limit or service.settings.body_bytes
     drained = service.settings.drained_bodies * limit
@@ -96,44 +112,47 @@ async def body_of(service: Service, request: Request, limit: int | None = None) 
 
 
 def reader_of(form: Any) -> Callable[[Service, Request], Awaitable[Any]]:
-    """Reads a body of this form."""
-    read = decoder_of(form)
+    """Return a function that reads and decodes the body of a request as a message of this form."""
+    decode = decoder_of(form)
 
     async def read_request(service: Service, request: Request) -> Any:
-        return read(await body_of(service, request))
+        return decode(await read_body(service, request))
 
     return read_request
 
 
 def decoder_of(form: Any) -> Callable[[bytes], Any]:
-    """Reads JSON of this form."""
+    """Return a function that decodes JSON as a message of this form. RefusedError: it has another form."""
     decode: Callable[[bytes], Any] = msgspec.json.Decoder(form).decode
 
     def read(body: bytes) -> Any:
         try:
             return decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            said = str(error) if isinstance(error, msgspec.ValidationError) else "it is not JSON"
-            raise RefusedError("malformed", f"{REASONS['malformed'][1]}: {said[:200]}") from None
+            detail = str(error) if isinstance(error, msgspec.ValidationError) else "it is not JSON"
+            raise RefusedError("malformed", f"{REASONS['malformed'][1]}: {detail[:MOST_DETAIL]}") from None
 
     return read
 
 
 async def check_token(service: Service, request: Request, scope: str, survey: int | None) -> None:
-    """Refuse a request without a token that allows this, in the header or in the cookie of a page; a cookie changes
-    something from our own pages only."""
-    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    """Refuse a request without a token, in a header or in the cookie, that permits the scope of a survey.
+
+    ``survey``: the survey's number; None: every survey. A request that changes something may come with the cookie from
+    the collector's own pages only.
+    """
+    kind, _, header_token = request.headers.get("authorization", "").partition(" ")
     by_header = kind.lower() == "bearer"
-    given = token.strip() if by_header else request.cookies.get(COOKIE, "")
-    if given and not by_header and request.method not in ("GET", "HEAD") and not from_own_page(request):
+    token = header_token.strip() if by_header else request.cookies.get(COOKIE, "")
+    if token and not by_header and request.method not in ("GET", "HEAD") and not is_from_own_page(request):
         raise RefusedError("page")
-    reason = await service.reader.run(lambda connection: allows(connection, given, survey, scope))
+    reason = await service.reader.run(lambda connection: refusal_of(connection, token, survey, scope))
     if reason:
         raise RefusedError(reason)
 
 
-def from_own_page(request: Request) -> bool:
-    """Whether a page of the collector's own asks; a browser says so, and no other page can make it say so."""
+def is_from_own_page(request: Request) -> bool:
+    """Return whether a page of the collector sent the request: browsers say so in headers that no page can forge."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -141,16 +160,16 @@ def from_own_page(request: Request) -> bool:
 
 
 def openapi(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
-    """The OpenAPI 3.1 document of a table of endpoints."""
-    listed = list(endpoints)
-    forms = [each.takes for each in listed if each.takes] + [e.gives for e in listed if isinstance(e.gives, type)]
+    """Return the OpenAPI 3.1 document of a table of endpoints, as plain data."""
+    endpoints = list(endpoints)
+    forms = [each.takes for each in endpoints if each.takes] + [e.gives for e in endpoints if isinstance(e.gives, type)]
     (*schemas, problem), components = msgspec.json.schema_components(
-        [*forms, Problem], ref_template="#/components/schemas/{name}"
+        [*forms, RequestProblem], ref_template="#/components/schemas/{name}"
     )
     schema_of = dict(zip(forms, schemas, strict=True))
     paths: dict[str, Any] = {}
-    for each in listed:
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, problem, schema_of)
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, problem, schema_of)
     token = {"type": "http", "scheme": "bearer", "description": "a token of `sfumato survey token`"}
     return {
         "openapi": "3.1.0",
@@ -160,34 +179,40 @@ def openapi(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     }
 
 
-def _operation(each: Endpoint, problem: dict[str, Any], schema_of: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
-    schema = schema_of.get(each.gives, {})
-    media = JSON if isinstance(each.gives, type) else each.gives
-    answers: dict[str, dict[str, Any]] = {
-        str(status): {"description": each.summary, "content": {media: {"schema": schema}} if media else {}}
-        for status in each.good
+def _operation(endpoint: Endpoint, problem: dict[str, Any], schema_of: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
+    """Return OpenAPI's operation object of an endpoint.
+
+    ``problem``: the schema of a `RequestProblem`. ``schema_of``: the schemas of the other messages.
+    """
+    schema = schema_of.get(endpoint.gives, {})
+    media = JSON if isinstance(endpoint.gives, type) else endpoint.gives
+    responses: dict[str, dict[str, Any]] = {
+        str(status): {"description": endpoint.summary, "content": {media: {"schema": schema}} if media else {}}
+        for status in endpoint.good
     }
-    for reason in sorted(each.reasons):
+    for reason in sorted(endpoint.reasons):
         status, sentence = REASONS[reason]
-        said = answers.setdefault(str(int(status)), {"description": "", "content": {JSON: {"schema": problem}}})
-        if isinstance(each.gives, type) and int(status) not in each.good and each.gives.__name__ == "Verdict":
-            said["content"] = {JSON: {"schema": {"anyOf": [problem, schema]}}}
-        said["description"] = "; ".join(filter(None, [said["description"], sentence]))
-    names = [part[1:-1] for part in each.path.split("/") if part.startswith("{")]
-    where = [{"name": name, "in": "path", "required": True, "schema": PATH[name]} for name in names]
-    asked = [
-        {"name": one.encode_name, "in": "query", "required": one.required, "schema": msgspec.json.schema(one.type)}
-        for one in (msgspec.structs.fields(each.query) if each.query else ())
-    ]
-    made: dict[str, Any] = {"summary": each.summary, "parameters": where + asked, "responses": answers}
-    if each.takes:
-        made["requestBody"] = {"required": True, "content": {JSON: {"schema": schema_of[each.takes]}}}
-    return made | ({"security": [{"token": []}]} if each.scope else {})
+        response = responses.setdefault(str(int(status)), {"description": "", "content": {JSON: {"schema": problem}}})
+        if endpoint.gives is SubmissionVerdict and int(status) not in endpoint.good:
+            response["content"] = {JSON: {"schema": {"anyOf": [problem, schema]}}}
+        response["description"] = "; ".join(filter(None, [response["description"], sentence]))
+    names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
+    in_path = [{"name": name, "in": "path", "required": True, "schema": PATH[name]} for name in names]
+    in_query = [
+        {"name": field.encode_name, "in": "query", "required": field.required,
+         "schema": msgspec.json.schema(field.type)}
+        for field in (msgspec.structs.fields(endpoint.query) if endpoint.query else ())
+    ]  # fmt: skip
+    operation: dict[str, Any] = {"summary": endpoint.summary, "parameters": in_path + in_query, "responses": responses}
+    if endpoint.takes:
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schema_of[endpoint.takes]}}}
+    return operation | ({"security": [{"token": []}]} if endpoint.scope else {})
 
 
 PATH: dict[str, dict[str, str]] = {
-    "survey": {"type": "string", "pattern": "^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$"},
-    "id": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-    "job": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    "survey": {"type": "string", "pattern": f"^{NAME.pattern}$"},
+    "id": {"type": "string", "pattern": ID},
+    "job": {"type": "string", "pattern": JOB_ID},
     "file": {"type": "string"},
 }
+"""The JSON schema of every name that stands in braces in a path."""

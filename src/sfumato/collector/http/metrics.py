@@ -1,4 +1,4 @@
-"""Figures about the service for Prometheus: how much and how quickly, never who or what."""
+"""Figures about the service for Prometheus: how many requests and reports, and how long commits take."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 
 class Metrics:
-    """Counters of one service; ``waiting`` and ``bytes_on_disk`` are asked when somebody reads them."""
+    """The counters of one service, as Prometheus reads them.
+
+    ``waiting`` and ``bytes_on_disk`` are functions that are called when somebody reads the figures: the number of
+    reports that wait to be written, and the size of the store by part.
+    """
 
     def __init__(self, waiting: Callable[[], float], bytes_on_disk: Callable[[], dict[str, int]]) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # they tell when the first report came
+        # The ends of the histograms' buckets, in reports and seconds, are judgement: a factor of four, or of about
+        # three, apart. More buckets make every reading longer, fewer tell less.
         self._registry = registry = CollectorRegistry()
         self.answers = Counter("sfumato_answers", "Requests answered", ["path", "status"], registry=registry)
         self.accepted = Counter("sfumato_reports_accepted", "Reports acknowledged", ["survey"], registry=registry)
@@ -28,12 +34,12 @@ class Metrics:
         self._on_disk = bytes_on_disk
 
     def committed(self, reports: int, seconds: float) -> None:
-        """Count a commit of reports."""
+        """Count a commit of so many reports that took so many seconds."""
         self.together.observe(reports)
         self.commit.observe(seconds)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """Return all figures in the text format of Prometheus."""
         for part, size in self._on_disk().items():
             self._bytes.labels(part).set(size)
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""Pages for an analyst in a browser: the dashboard, and where one signs in for it."""
+"""The endpoints for an analyst in a browser: the dashboard, and the pages to sign in and out."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sfumato.collector.access import COOKIE, allows
+from sfumato.collector.access import COOKIE, refusal_of
 from sfumato.collector.http.analyst import compute_figure
-from sfumato.collector.http.endpoints import Endpoint, body_of, check_token, from_own_page
+from sfumato.collector.http.endpoints import Endpoint, check_token, is_from_own_page, read_body
 from sfumato.collector.http.messages import DashboardQuery
 from sfumato.collector.http.service import Service
 from sfumato.collector.refusals import RefusedError
@@ -20,16 +20,19 @@ from sfumato.pages import Page, tag
 from sfumato.pages.page import LIVE_POLICY
 from sfumato.prose import sentence
 
-LOGIN = "/static/login.js"
+LOGIN_SCRIPT = "/static/login.js"
 
 
 def page_headers(policy: str) -> dict[str, str]:
-    """With the referrer policy of a page of ours, its own requests say where they come from."""
+    """Return the headers of a page with this content security policy.
+
+    The referrer policy makes the page's own requests name it as their origin, which `is_from_own_page` reads.
+    """
     return {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'", "Referrer-Policy": "same-origin"}
 
 
-async def dashboard(service: Service, request: Request) -> Response:
-    """The dashboard; without a valid token, to the sign-in."""
+async def show_dashboard(service: Service, request: Request) -> Response:
+    """Answer with the dashboard of a survey; without a valid token, redirect to the page to sign in."""
     survey = service.served(request.path_params["survey"]).survey
     try:
         await check_token(service, request, "read", survey.number)
@@ -41,64 +44,66 @@ async def dashboard(service: Service, request: Request) -> Response:
     return Response(html, media_type="text/html", headers=page_headers(LIVE_POLICY))
 
 
-async def login_form(service: Service, request: Request) -> Response:
-    """The page to sign in at."""
+async def show_login(service: Service, request: Request) -> Response:
+    """Answer with the page to sign in."""
     return _login_page(request.query_params.get("survey", ""))
 
 
-def _login_page(survey: str, said: str = "", status: int = 200) -> Response:
-    page = Page("Sign in", "With the token that sfumato serve or sfumato survey token has shown.", script=LOGIN)
-    if said:
-        page.note(sentence(said), good=False)
-    asked = tag("input", name_="token", type="password", autocomplete="off", required="")
-    about = tag("input", name_="survey", type="hidden", value=survey)
-    button = tag("button", "Sign in")
-    page.add(tag("form", about, tag("label", "Token ", asked), " ", button, method="post", action="/login"))
+def _login_page(survey: str, problem: str = "", status: int = 200) -> Response:
+    """Return the page to sign in for a survey, or for any (""), with a problem that it shows."""
+    page = Page("Sign in", "With the token that sfumato serve or sfumato survey token has shown.", script=LOGIN_SCRIPT)
+    if problem:
+        page.note(sentence(problem), good=False)
+    token_field = tag("input", name_="token", type="password", autocomplete="off", required="")
+    survey_field = tag("input", name_="survey", type="hidden", value=survey)
+    label, button = tag("label", "Token ", token_field), tag("button", "Sign in")
+    page.add(tag("form", survey_field, label, " ", button, method="post", action="/login"))
     return Response(page.html(), status, page_headers(page.policy), "text/html")
 
 
-async def login(service: Service, request: Request) -> Response:
-    """The token goes into a cookie that no script reads and no other site sends."""
-    if not from_own_page(request):
+async def log_in(service: Service, request: Request) -> Response:
+    """Put a valid token into a cookie that no script reads and no other site sends, and redirect to the dashboard."""
+    if not is_from_own_page(request):
         raise RefusedError("page")
-    form = dict(parse_qsl((await body_of(service, request, service.settings.login_bytes)).decode(errors="replace")))
+    form = dict(parse_qsl((await read_body(service, request, service.settings.login_bytes)).decode(errors="replace")))
     token = form.get("token", "").strip()
     for name, served in service.surveys.items():
         if form.get("survey", name) not in ("", name):
             continue
-        refused = await service.reader.run(partial(allows, token=token, survey=served.survey.number, scope="read"))
-        if refused == "token":
+        reason = await service.reader.run(partial(refusal_of, token=token, survey=served.survey.number, scope="read"))
+        if reason == "token":
             break
-        if not refused:
+        if not reason:
             response = RedirectResponse(f"/{name}/dashboard", 303)
             secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
             response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure)
             return response
-    return _login_page(form.get("survey", ""), RefusedError("token").said, 401)
+    return _login_page(form.get("survey", ""), RefusedError("token").sentence, 401)
 
 
-async def logout(service: Service, request: Request) -> Response:
-    """Sign out."""
-    if not from_own_page(request):
+async def log_out(service: Service, request: Request) -> Response:
+    """Delete the cookie with the token, and redirect to the page to sign in."""
+    if not is_from_own_page(request):
         raise RefusedError("page")
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response
 
 
-async def static(service: Service, request: Request) -> Response:
-    """A script of the pages."""
-    found = STATIC.get(request.path_params["file"])
-    if found is None:
+async def send_script(service: Service, request: Request) -> Response:
+    """Answer with a script of the analyst's pages, by its file name."""
+    script = SCRIPTS.get(request.path_params["file"])
+    if script is None:
         raise HTTPException(404)
-    return Response(found, media_type="text/javascript")
+    return Response(script, media_type="text/javascript")
 
 
-STATIC = {path.name: path.read_bytes() for path in (files("sfumato.collector.http") / "static").iterdir()}
+SCRIPTS = {path.name: path.read_bytes() for path in (files("sfumato.collector.http") / "static").iterdir()}
 PAGES = (
-    Endpoint("GET", "/login", login_form, "Sign in", gives="text/html", same_site=True),
-    Endpoint("POST", "/login", login, "Sign in", gives="text/html", same_site=True),
-    Endpoint("POST", "/logout", logout, "Sign out", gives="text/html", same_site=True),
-    Endpoint("GET", "/static/{file}", static, "A script of these pages", gives="text/javascript", same_site=True),
-    Endpoint("GET", "/{survey}/dashboard", dashboard, "The dashboard", gives="text/html", same_site=True),
+    Endpoint("GET", "/login", show_login, "Sign in", gives="text/html", same_site=True),
+    Endpoint("POST", "/login", log_in, "Sign in", gives="text/html", same_site=True),
+    Endpoint("POST", "/logout", log_out, "Sign out", gives="text/html", same_site=True),
+    Endpoint("GET", "/static/{file}", send_script, "A script of these pages", gives="text/javascript", same_site=True),
+    Endpoint("GET", "/{survey}/dashboard", show_dashboard, "The dashboard", gives="text/html", same_site=True),
 )
+"""The endpoints of an analyst's pages; they check tokens themselves."""

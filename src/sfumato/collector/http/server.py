@@ -1,4 +1,4 @@
-"""The HTTP server under the application, on a thread of its own: where it listens, and what it does not believe."""
+"""The HTTP server of a collector, on a thread of its own: where it listens, how long headers may be, what it logs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from sfumato.collector.store import StoreError
 
 
 def listen(settings: Settings) -> socket.socket:
-    """A socket on this machine; one that others can reach only ``anywhere``."""
+    """Open the socket of the settings' host and port.
+
+    ValueError: other machines could reach it and ``anywhere`` is not set, or it cannot be listened on.
+    """
     host, port = settings.host, settings.port
     if not (settings.anywhere or is_loopback(host)):
         raise ValueError(
@@ -29,25 +32,26 @@ def listen(settings: Settings) -> socket.socket:
         )
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # connections that may wait to be accepted: as many as Settings.connections; Linux caps it at its somaxconn
         listener = socket.create_server(address[:2], family=family, backlog=1024)
     except OSError as error:
         taken = "is taken by another program; choose another one with --port"
-        said = taken if error.errno == errno.EADDRINUSE else f"cannot be listened on ({error.strerror})"
-        raise ValueError(f"{host} port {port} {said}") from None
+        reason = taken if error.errno == errno.EADDRINUSE else f"cannot be listened on ({error.strerror})"
+        raise ValueError(f"{host} port {port} {reason}") from None
     listener.setblocking(False)
     return listener
 
 
 def address_of(listener: socket.socket) -> str:
-    """The address of a service on this socket."""
+    """Return the address of a service on this socket, as http://127.0.0.1:8000."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class Server(uvicorn.Server):
-    """A server of an application; `start` returns when it answers, `stop` when everything under way is answered.
+    """An HTTP server that runs an application on a thread; it writes no access log.
 
-    No address, user agent or time is written down, and nothing that a client says about others is believed.
+    X-Forwarded headers are ignored, by which a client could claim to have another address.
     """
 
     def __init__(self, app: ASGIApp, listener: socket.socket, log: Log, settings: Settings) -> None:
@@ -62,7 +66,7 @@ class Server(uvicorn.Server):
         self.thread = threading.Thread(target=self._run, name="server", daemon=True)
 
     def start(self) -> None:
-        """Answer from here on. StoreError: it cannot."""
+        """Start the thread, and return when the server answers. StoreError: it could not start."""
         self.thread.start()
         try:
             self._answers.wait()
@@ -74,11 +78,12 @@ class Server(uvicorn.Server):
             raise StoreError(f"the service could not start: {self._complaints.first or 'its log says why'}")
 
     def stop(self) -> None:
-        """Finish what is under way, and end."""
+        """Answer the requests under way, and end the thread."""
         self.should_exit = True
         self.thread.join()
 
     def _run(self) -> None:
+        """Run the server until it is stopped, with its warnings in the service's log; close the socket."""
         logger = logging.getLogger("uvicorn.error")
         logger.addHandler(self._complaints)
         logger.propagate = False
@@ -91,48 +96,51 @@ class Server(uvicorn.Server):
             self._answers.set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so to who waits for it."""
+        """Start the application and the listening, and release the caller of `start`."""
         await super().startup(sockets)
         self._answers.set()
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Hangs up on a request in which what is not its body has no end, and would be gathered in memory."""
+    """The HTTP protocol with a limit on the bytes of a request beside its body, which would be gathered in memory."""
 
     most: int
-    """Bytes that are not the body."""
+    """The limit in bytes; a longer request is answered with 400 and its connection closed."""
     beside_body = 0
+    """The bytes of the present request beside its body, so far."""
 
     def data_received(self, data: bytes) -> None:
-        """Count the bytes that came."""
+        """Count bytes that came, and refuse the request if too many are not its body."""
         self.beside_body += len(data)
         super().data_received(data)
         if self.beside_body > self.most:
             self.send_400_response("The headers are too long.")
 
     def on_body(self, body: bytes) -> None:
-        """Count the body out again."""
+        """Subtract bytes that belong to the body."""
         self.beside_body -= len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Begin anew with the next request."""
+        """Reset the count for the next request."""
         self.beside_body = 0
         super().on_message_complete()
 
 
 class Complaints(logging.Handler):
-    """Writes what the server has to say as one of the service's own lines: the last one, without what led to it, and
-    the same no more than once a while."""
+    """A handler that writes the HTTP server's warnings into the service's log.
+
+    Of a warning it writes the last line, without a traceback, and the same line once in ``complaint_seconds`` at most.
+    """
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
         self.log, self.first, self._silent_until = log, "", dict[str, float]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, unless it was written a moment ago."""
-        said = (record.getMessage().strip().splitlines() or [""])[-1]
-        self.first = self.first or said
-        if time.monotonic() > self._silent_until.get(said, 0.0):
-            self._silent_until[said] = time.monotonic() + self.log.settings.complaint_seconds
-            self.log.event("server", said=said)
+        """Write the last line of a record, unless it was written a moment ago."""
+        line = (record.getMessage().strip().splitlines() or [""])[-1]
+        self.first = self.first or line
+        if time.monotonic() > self._silent_until.get(line, 0.0):
+            self._silent_until[line] = time.monotonic() + self.log.settings.complaint_seconds
+            self.log.event("server", said=line)

@@ -1,7 +1,6 @@
-"""What the endpoints of a collector share: the surveys as they stand, who writes, who reads and who computes.
+"""What the endpoints of a collector share: the surveys that are served, the writer, the reader, jobs and figures.
 
-It believes nobody. Reports are checked against the plan, written by one thread in groups, and acknowledged when they
-are safe. It logs what it does itself, never a request: no value, address, user agent or time.
+The service logs what it does itself and never a request: no value, address, user agent or time.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from sfumato.collector.store import CANARY, Connection, Store, StoreError, day
 
 
 class Service:
-    """A service of one store, from `start` to `stop` on one event loop."""
+    """The surveys of one store and all that works on them, from `start` to `stop` on one event loop."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store, self.settings = store, settings
@@ -39,22 +38,22 @@ class Service:
         self.writer = Writer(store, settings, self.metrics.committed)
         self.jobs = Jobs(store.address, self.writer, self.log, settings)
         self.figures = Figures(store.address, self.reader, settings)
-        self._revisions: list[Any] = []
+        self._revisions: list[Any] = []  # of the surveys when they were last read
         self._upkeep: asyncio.Task[None] | None = None
         self._canary: asyncio.Task[str] | None = None
         self._canary_until = 0.0
 
     def served(self, name: str) -> ServedSurvey:
-        """The survey of this name; RefusedError where there is none."""
-        found = self.surveys.get(name)
-        if found is None:
+        """Return the survey of this name. RefusedError: there is none."""
+        survey = self.surveys.get(name)
+        if survey is None:
             raise RefusedError("unknown")
-        return found
+        return survey
 
-    # --- its life -----------------------------------------------------------------------------------------------
+    # --- start, stop and upkeep ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Begin: read the surveys, delete those whose time is over, run jobs, look after the store from now on."""
+        """Read the surveys, delete those that have expired, start to run jobs and to look after the store."""
         self.writer.start()
         await self.look()
         await self._delete_expired(day())
@@ -64,7 +63,7 @@ class Service:
         self.log.event("started", store=kind, surveys=len(self.surveys), version=version("sfumato"))
 
     async def stop(self) -> None:
-        """End, with everything written that was taken."""
+        """Write all reports that were received, and end every thread and process."""
         if self._upkeep is not None:
             self._upkeep.cancel()
             with suppress(asyncio.CancelledError):
@@ -76,19 +75,19 @@ class Service:
         self.log.event("stopped")
 
     async def look(self) -> None:
-        """Read the surveys where one has changed, for instance by a command in another terminal."""
+        """Read the surveys again if one has changed, for instance by a command in another terminal."""
         revisions = await self.reader.run(lambda connection: connection.revisions())
         if revisions != self._revisions:
-            found = await self.reader.run(lambda connection: connection.surveys())
-            known = {(each.survey.number, each.survey.revision): each for each in self.surveys.values()}
-            served = {one.name: known.get((one.number, one.revision)) or ServedSurvey(one) for one in found}
+            surveys = await self.reader.run(lambda connection: connection.surveys())
+            unchanged = {(each.survey.number, each.survey.revision): each for each in self.surveys.values()}
+            served = {each.name: unchanged.get((each.number, each.revision)) or ServedSurvey(each) for each in surveys}
             await asyncio.to_thread(_prepare, list(served.values()))
             self.surveys = served
             self._revisions = revisions
 
     async def _keep_up(self) -> None:
-        """Look for changes; once a day delete what has had its time, and tidy the store."""
-        today, again = day(), 0.0
+        """Look for changed surveys again and again; once a day delete expired ones and tidy the store."""
+        today, next_tidying = day(), 0.0
         while True:
             await asyncio.sleep(self.settings.look_seconds)
             try:
@@ -96,8 +95,8 @@ class Service:
                 if day() != today:
                     await self._delete_expired(day())
                     today = day()
-                if time.monotonic() > again and await self.reader.run(Connection.tidied) != day():
-                    again = time.monotonic() + self.settings.tidy_seconds
+                if time.monotonic() > next_tidying and await self.reader.run(Connection.tidied) != day():
+                    next_tidying = time.monotonic() + self.settings.tidy_seconds
                     await asyncio.to_thread(self.store.tidy)
             except StoreError as error:
                 self.log.store_failed(error)
@@ -105,7 +104,7 @@ class Service:
                 self.log.event("upkeep", kind=type(error).__name__)
 
     async def _delete_expired(self, today: str) -> None:
-        """Delete the surveys whose time is over."""
+        """Delete the surveys that expire today or before."""
         deleted = await self.writer.run(partial(Connection.delete_expired, today=today))
         for name, reports in deleted.items():
             self.log.event("deleted", survey=name, reports=reports)
@@ -114,13 +113,14 @@ class Service:
     # --- health and refusals ------------------------------------------------------------------------------------
 
     async def illness(self) -> str:
-        """Why the store does not work, "" when a canary was written and read; asked again soon, the same."""
+        """Return why the store does not work; "" if a canary was written and read. Repeated for ``canary_seconds``."""
         if self._canary is None or time.monotonic() > self._canary_until:
             self._canary_until = math.inf
             self._canary = asyncio.create_task(self._write_and_read_canary())
         return await asyncio.shield(self._canary)
 
     async def _write_and_read_canary(self) -> str:
+        """Write random bytes into the store and read them; return why that failed, or ""."""
         written = secrets.token_bytes(8)
         try:
             await self.writer.run(lambda connection: connection.write_note(CANARY, written))
@@ -128,17 +128,18 @@ class Service:
             return "" if read == written else "what was written is not what is read"
         except StoreError as error:
             self.log.store_failed(error)
-            return RefusedError("store").said
+            return RefusedError("store").sentence
         finally:
             self._canary_until = time.monotonic() + self.settings.canary_seconds
 
     def count_refusal(self, reason: str, served: ServedSurvey | None = None) -> None:
-        """Count a refusal, of a survey or of none."""
+        """Count a refusal for the metrics and, with a survey, for its tallies."""
         self.metrics.refused.labels(reason).inc()
         if served is not None:
             self.writer.refuse(served.survey.number, reason)
 
     def _bytes_on_disk(self) -> dict[str, int]:
+        """Return the size of the store by part; empty if the store fails."""
         try:
             return self.store.size()
         except StoreError:
@@ -146,5 +147,6 @@ class Service:
 
 
 def _prepare(surveys: list[ServedSurvey]) -> None:
+    """Make the documents of all surveys."""
     for each in surveys:
         each.prepare()

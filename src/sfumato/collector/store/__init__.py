@@ -1,4 +1,4 @@
-"""Where a collector keeps what it has: SQLite embedded, PostgreSQL to outgrow it."""
+"""The database of a collector: one SQLite file, or PostgreSQL where several machines or processes share it."""
 
 from sfumato.collector.store.connection import ACCEPTED, CANARY, REFUSED, Arrival, Connection, StoreError, Survey, day
 from sfumato.collector.store.opening import file_of, open_store

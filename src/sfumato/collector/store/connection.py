@@ -1,10 +1,12 @@
-"""What a collector keeps, in whichever database: surveys, reports, invitations, tokens, tallies by day, jobs.
+"""The statements on a store's tables, for either database: surveys, reports, invitations, tokens, tallies by day, jobs.
 
-A report is its id and its row (`ReportForm`), nothing else: no time, no counter, no address. Its place is its id, which
-is random, so that the order of rows says nothing about the order of arrival; `tidy` writes the tables anew so that the
-files say nothing about it either. A withdrawn report leaves its id and no row behind: sent again, it is refused.
+Of a report the store keeps its id and its row of bytes (`ReportForm.pack`), nothing else: no time, no counter, no
+address. The tables are ordered by the ids, which are random, so that the order of rows says nothing about the order of
+arrival; `Store.tidy` writes the tables anew so that the files say nothing about it either. A withdrawn report leaves
+its id and an empty row behind, so that the same report sent again is refused (docs/decisions/0022).
 
-SQL is written once, with ? for values; a dialect says how to run it, to insert many and to see one moment.
+SQL is written once, with ? for values. The subclasses `SqliteConnection` and `PostgresConnection` run it, insert many
+rows at once and read all tables as they are at one moment.
 """
 
 from __future__ import annotations
@@ -27,17 +29,28 @@ Row = tuple[Any, ...]
 EMPTY_BODY = b""
 """The body of a report that was withdrawn."""
 LARGEST_NUMBER = 2**31 - 1
+"""The largest number of a survey: PostgreSQL's INTEGER has 32 bits with a sign."""
 MOST_DAYS = 36_500
-CANARY, TIDIED = "canary", "tidied"
-"""Names of notes: what /health writes and reads, and the day of the last tidying."""
+"""The longest time, in days, that a survey is kept after its end: a hundred years. Judgement; Python's dates end with
+the year 9999, so a much larger number could not be added to a day."""
+CANARY = "canary"
+"""The name of the note that /health writes and reads back."""
+TIDIED = "tidied"
+"""The name of the note with the day of the last tidying."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+"""The form of a survey's name: up to 64 letters, digits and hyphens, none of which an address has to escape. The length
+is judgement: a name stands in links that people read."""
 RESERVED = {"health", "metrics", "login", "logout", "static", "surveys"}
+"""Names that no survey can have, because addresses of the collector itself begin with them."""
 
-# what a collector says to a device, by reason
+# verdicts on a report: "" or the reason for its refusal, a key of `refusals.REASONS`
 ACCEPTED = ""
+CONFLICT = "conflict"
+WITHDRAWN = "withdrawn"
+CLOSED = "closed"
+UNINVITED = "invitation"
 REFUSED = "refused: "
-"""Tallies of refusals begin so."""
-CONFLICT, WITHDRAWN, CLOSED, UNINVITED = "conflict", "withdrawn", "closed", "invitation"
+"""How the names of tallies of refusals begin; the reason follows."""
 
 TABLES = {
     "surveys": "number", "reports": "survey, id", "invitations": "survey, code", "tallies": "survey, day, what",
@@ -47,39 +60,47 @@ TABLES = {
 
 
 class StoreError(OSError):
-    """The store cannot be reached, written or understood just now."""
+    """The error that says that the store cannot be reached, written or read at the moment."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """A survey as it stands; its plan does not change any more."""
+    """A survey of a store: a plan under a name, as it was when it was read. Its plan never changes."""
 
     number: int
+    """A random key, by which the other tables refer to the survey."""
     name: str
     plan: Plan
     state: str
+    """"open" or "closed"."""
     opened: str
+    """The day in UTC on which it was opened, as 2026-11-16."""
     closed: str | None
+    """The day in UTC on which it was closed; None while it is open."""
     keep_days: int | None
+    """Days after closing on which it is deleted; None: never."""
     invited: bool
+    """Whether each report needs a single-use invitation."""
     model: str | None
+    """The model that devices load, as JSON; None: there is none."""
     revision: int
+    """A counter that grows with every change to the survey."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes reports."""
+        """Whether the survey takes reports."""
         return self.state == "open"
 
     @property
     def expires(self) -> str | None:
-        """The day on which it is deleted."""
+        """The day on which the survey is deleted, as 2026-11-16; None if it is open or kept for ever."""
         if self.closed is None or self.keep_days is None:
             return None
         return (date.fromisoformat(self.closed) + timedelta(days=self.keep_days)).isoformat()
 
 
 class Arrival(NamedTuple):
-    """A report that has come in, checked."""
+    """A report that was received and checked against the plan: its survey's number, id, row, and invitation's hash."""
 
     survey: int
     id: bytes
@@ -88,47 +109,47 @@ class Arrival(NamedTuple):
 
 
 class Connection(ABC):
-    """One connection to a database; used by one thread at a time."""
+    """A connection to the database of a collector, with a method for every statement; used by one thread at a time."""
 
     lock_rows = ""
-    """Behind a SELECT within a transaction: nobody changes or deletes these rows before its end."""
+    """What a SELECT ends with so that nobody changes or deletes the rows read before the transaction ends."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run one statement; a cursor with the rows and ``rowcount``."""
+        """Run one SQL statement with values for its ?; return a cursor with the rows and ``rowcount``."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
 
     @contextmanager
     @abstractmethod
     def transaction(self) -> Iterator[None]:
-        """Everything inside is written, durably, or nothing."""
+        """Run the block in a transaction: at its end everything in it is on the disk; after an error nothing is."""
 
     @contextmanager
     @abstractmethod
     def snapshot(self) -> Iterator[None]:
-        """Everything read inside is as it was at one moment; nobody who writes is held up."""
+        """Run the block on the tables as they were at its beginning; others can write meanwhile."""
 
     @abstractmethod
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
-        """Insert (id, body) pairs of different ids; how many of them were not there yet."""
+        """Insert (id, body) pairs with distinct ids; return how many ids were new. Rows that exist stay as they are."""
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
-        """All rows of a SELECT."""
+        """Return all rows of a SELECT."""
         return list(self.execute(sql, values).fetchall())
 
     def row(self, sql: str, *values: Any) -> Row | None:
-        """The first row of a SELECT; None where there is none."""
-        found = self.rows(sql, *values)
-        return found[0] if found else None
+        """Return the first row of a SELECT, or None if it has no rows."""
+        rows = self.rows(sql, *values)
+        return rows[0] if rows else None
 
     def change(self, sql: str, *values: Any) -> int:
-        """Run a statement; how many rows it changed."""
+        """Run an INSERT, UPDATE or DELETE; return how many rows it changed."""
         return int(self.execute(sql, values).rowcount)
 
     # --- surveys ------------------------------------------------------------------------------------------------
@@ -136,19 +157,21 @@ class Connection(ABC):
     def open_survey(
         self, name: str, plan: Plan, *, keep_days: int | None = None, invited: bool = False, today: str | None = None
     ) -> Survey:
-        """A new survey; the plan is frozen. The same plan under the same name again opens it again.
+        """Open a new survey of a plan, or open the closed one of this name and plan again.
 
-        Its number is random: one that is deleted leaves none behind that another survey could get.
+        ``keep_days``: days after its end on which it is deleted; None: never. ``invited``: each report needs an
+        invitation. ``today``: the day in UTC, for tests. ValueError: a survey of this name has another plan. The
+        survey's number is random, so that no later survey gets the number of a deleted one.
         """
         check_name(name)
         if keep_days is not None and not 0 <= keep_days <= MOST_DAYS:
             raise ValueError(f"a survey can be kept for up to {MOST_DAYS:,} days after its end, not {keep_days:,}")
-        found = self.survey(name)
-        if found is not None:
-            if found.plan.identity != plan.identity:
+        survey = self.survey(name)
+        if survey is not None:
+            if survey.plan.identity != plan.identity:
                 raise ValueError(
-                    f"survey {name!r} is there with another plan ({found.plan.identity[:16]}); an opened plan does not "
-                    "change: close that survey, and open this one under another name"
+                    f"survey {name!r} is there with another plan ({survey.plan.identity[:16]}); an opened plan does "
+                    "not change: close that survey, and open this one under another name"
                 )
             set_open = "UPDATE surveys SET state = 'open', closed = NULL, revision = revision + 1"
             self.change(f"{set_open} WHERE name = ?", name)
@@ -157,17 +180,20 @@ class Connection(ABC):
                 "INSERT INTO surveys VALUES (?, ?, ?, 'open', ?, NULL, ?, ?, NULL, 0)",
                 secrets.randbelow(LARGEST_NUMBER), name, plan.to_json(), today or day(), keep_days, int(invited),
             )  # fmt: skip
-        return self.known_survey(name)
+        return self.require_survey(name)
 
     def close_survey(self, name: str, today: str | None = None) -> None:
-        """No report is accepted any more; reports can still be withdrawn."""
-        self.known_survey(name)
+        """Close a survey: no report is accepted any more; reports can still be withdrawn."""
+        self.require_survey(name)
         set_closed = "UPDATE surveys SET state = 'closed', closed = ?, revision = revision + 1"
         self.change(f"{set_closed} WHERE name = ? AND state = 'open'", today or day(), name)
 
     def delete_survey(self, name: str) -> int:
-        """Delete a survey and everything of it; how many reports that were. What is being taken is waited for."""
-        number = self.known_survey(name).number
+        """Delete a survey with its reports, invitations, tallies, tokens and jobs; return the number of its reports.
+
+        Transactions that are adding reports to the survey are waited for.
+        """
+        number = self.require_survey(name).number
         self.change("DELETE FROM surveys WHERE number = ?", number)
         reports = self.change("DELETE FROM reports WHERE survey = ?", number)
         for table in ("invitations", "tallies", "tokens", "jobs"):
@@ -176,91 +202,102 @@ class Connection(ABC):
         return reports
 
     def delete_expired(self, today: str) -> dict[str, int]:
-        """Delete the surveys whose time is over; by name, how many reports each had."""
-        over = [each.name for each in self.surveys() if each.expires is not None and each.expires <= today]
-        return {name: self.delete_survey(name) for name in over}
+        """Delete the surveys that expire on this day or before; return how many reports each had, by survey's name."""
+        expired = [survey.name for survey in self.surveys() if survey.expires is not None and survey.expires <= today]
+        return {name: self.delete_survey(name) for name in expired}
 
     def ship_model(self, name: str, model: str | None) -> None:
-        """The model that goes home to the devices."""
-        self.known_survey(name)
+        """Set the model (JSON) that devices of a survey load; None takes it away."""
+        self.require_survey(name)
         self.change("UPDATE surveys SET model = ?, revision = revision + 1 WHERE name = ?", model, name)
 
     def survey(self, name: str) -> Survey | None:
-        """The survey of this name, if there is one."""
-        found = self.row("SELECT * FROM surveys WHERE name = ?", name)
-        return None if found is None else _survey(found)
+        """Return the survey of this name, or None if there is none."""
+        row = self.row("SELECT * FROM surveys WHERE name = ?", name)
+        return None if row is None else _survey_of(row)
 
-    def known_survey(self, name: str) -> Survey:
-        """The survey of this name. ValueError: there is none."""
-        found = self.survey(name)
-        if found is None:
-            there = ", ".join(row[0] for row in self.rows("SELECT name FROM surveys ORDER BY name")) or "none yet"
-            raise ValueError(f"there is no survey {name!r} in this store; there are: {there}")
-        return found
+    def require_survey(self, name: str) -> Survey:
+        """Return the survey of this name. ValueError: there is none."""
+        survey = self.survey(name)
+        if survey is None:
+            names = ", ".join(row[0] for row in self.rows("SELECT name FROM surveys ORDER BY name")) or "none yet"
+            raise ValueError(f"there is no survey {name!r} in this store; there are: {names}")
+        return survey
 
     def surveys(self) -> list[Survey]:
-        """All surveys, by name."""
-        return [_survey(row) for row in self.rows("SELECT * FROM surveys ORDER BY name")]
+        """Return all surveys, ordered by name."""
+        return [_survey_of(row) for row in self.rows("SELECT * FROM surveys ORDER BY name")]
 
     def revisions(self) -> list[Row]:
-        """What changes when any survey does."""
+        """Return (number, revision) of every survey; the list differs after any change to a survey."""
         return self.rows("SELECT number, revision FROM surveys ORDER BY number")
 
     # --- reports ------------------------------------------------------------------------------------------------
 
     def take(self, arrivals: Sequence[Arrival], today: str | None = None) -> list[str]:
-        """Store reports within a transaction; for each of them "" or the reason why not.
+        """Store reports; return a verdict for each: "" if it is accepted, else the reason for its refusal.
 
-        The same id with the same row is accepted again; with another row it is refused, as is one that was withdrawn.
-        They are written in the order of their ids: of two services with the same reports one waits for the other.
+        Called within a transaction. A report whose id and row are stored already is accepted again; one whose id is
+        stored with another row, or was withdrawn, is refused. Reports are written in the order of their ids, so that
+        of two services that write the same reports one waits for the other.
         """
         verdicts = dict[int, str]()
         by_survey: dict[int, list[int]] = {}
-        for index, each in enumerate(arrivals):
-            by_survey.setdefault(each.survey, []).append(index)
+        for index, arrival in enumerate(arrivals):
+            by_survey.setdefault(arrival.survey, []).append(index)
         for number, indices in sorted(by_survey.items()):
             state = self.row(f"SELECT state, invited FROM surveys WHERE number = ?{self.lock_rows}", number)
             verdicts |= self._take(number, state, {index: arrivals[index] for index in indices}, today or day())
         return [verdicts[index] for index in range(len(arrivals))]
 
     def _take(self, survey: int, state: Row | None, arrivals: dict[int, Arrival], today: str) -> dict[int, str]:
-        first = {each.id: each for each in reversed(arrivals.values())}
+        """Store the reports of one survey; return the verdict of each by its index.
+
+        ``state``: the survey's row (state, invited), or None if it has been deleted. Of several reports with one id the
+        first counts.
+        """
+        first = {arrival.id: arrival for arrival in reversed(arrivals.values())}
         closed = state is None or state[0] != "open"
         invited = bool(state and state[1])
         stored = self._bodies(survey, first) if closed or invited else {}
-        welcome = [] if closed else sorted(each for each in first.values() if each.id not in stored)
+        admitted = [] if closed else sorted(arrival for arrival in first.values() if arrival.id not in stored)
         if invited:
-            welcome = [each for each in welcome if self._invite(survey, each.invitation)]
-        fresh = self.insert_reports(survey, [(each.id, each.body) for each in welcome])
-        self.tally(survey, "accepted", fresh, today)
-        if fresh == len(welcome):
-            stored |= {each.id: each.body for each in welcome}
+            admitted = [arrival for arrival in admitted if self._use_invitation(survey, arrival.invitation)]
+        inserted = self.insert_reports(survey, [(arrival.id, arrival.body) for arrival in admitted])
+        self.tally(survey, "accepted", inserted, today)
+        if inserted == len(admitted):
+            stored |= {arrival.id: arrival.body for arrival in admitted}
         stored |= self._bodies(survey, [id for id in first if id not in stored])
         refusal = CLOSED if closed else UNINVITED
-        return {index: _verdict(each, stored.get(each.id), refusal) for index, each in arrivals.items()}
+        return {index: _verdict(arrival, stored.get(arrival.id), refusal) for index, arrival in arrivals.items()}
 
     def _bodies(self, survey: int, ids: Iterable[bytes]) -> dict[bytes, bytes]:
-        found = dict[bytes, bytes]()
+        """Return the stored row of every id that the survey has, by id."""
+        bodies = dict[bytes, bytes]()
         for id in ids:
             row = self.row("SELECT body FROM reports WHERE survey = ? AND id = ?", survey, id)
             if row is not None:
-                found[id] = bytes(row[0])
-        return found
+                bodies[id] = bytes(row[0])
+        return bodies
 
-    def _invite(self, survey: int, code: bytes | None) -> bool:
-        """Use up an invitation; it is not written down for what."""
+    def _use_invitation(self, survey: int, code: bytes | None) -> bool:
+        """Mark an invitation (its hash) as used; return whether it was valid. Which report used it is not stored."""
         use_up = "UPDATE invitations SET used = 1 WHERE survey = ? AND code = ? AND used = 0"
         return code is not None and self.change(use_up, survey, code) == 1
 
     def withdraw(self, survey: int, id: bytes, today: str | None = None) -> bool:
-        """Take a report back; whether it was there."""
+        """Empty a report's row at the sender's wish; return whether the report was there and not withdrawn before."""
         empty = "UPDATE reports SET body = ? WHERE survey = ? AND id = ? AND body <> ?"
-        found = self.change(empty, EMPTY_BODY, survey, id, EMPTY_BODY) == 1
-        self.tally(survey, "withdrawn", int(found), today or day())
-        return found
+        withdrawn = self.change(empty, EMPTY_BODY, survey, id, EMPTY_BODY) == 1
+        self.tally(survey, "withdrawn", int(withdrawn), today or day())
+        return withdrawn
 
     def reports(self, survey: int, page_rows: int | None = None) -> Iterator[list[bytes]]:
-        """The rows of all reports in the order of their ids, in short reads that hold nobody up."""
+        """Yield the rows of all reports that were not withdrawn, in the order of their ids, page by page.
+
+        ``page_rows``: the rows of a page, or that of the settings. Every page is a statement of its own, so that no
+        writer waits long.
+        """
         last = b""
         while True:
             page = self.rows(
@@ -272,21 +309,24 @@ class Connection(ABC):
             last = bytes(page[-1][0])
             yield [bytes(body) for _, body in page if len(body)]
 
-    def shuffled(self, survey: int) -> list[bytes]:
-        """The rows of all reports in an order of chance: their place says nothing about their ids either."""
+    def shuffled_reports(self, survey: int) -> list[bytes]:
+        """Return the rows of all reports in random order, which says nothing about their ids either."""
         rows = [row for page in self.reports(survey) for row in page]
         random.SystemRandom().shuffle(rows)
         return rows
 
-    def how_many(self, survey: int) -> int:
-        """The number of reports that were not withdrawn."""
-        found = self.row("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, EMPTY_BODY)
-        return int(found[0]) if found else 0
+    def count_reports(self, survey: int) -> int:
+        """Return the number of a survey's reports that were not withdrawn."""
+        row = self.row("SELECT COUNT(*) FROM reports WHERE survey = ? AND body <> ?", survey, EMPTY_BODY)
+        return int(row[0]) if row else 0
 
     # --- tallies, invitations, notes --------------------------------------------------------------------------------
 
     def tally(self, survey: int, what: str, number: int, today: str | None = None) -> None:
-        """Count something of a day, by the day and no finer; nothing of a survey that is gone."""
+        """Add to a day's tally of a survey, for instance of accepted reports; nothing if the survey was deleted.
+
+        ``what``: "accepted", "withdrawn", or ``REFUSED`` with a reason.
+        """
         if number:
             self.change(
                 "INSERT INTO tallies SELECT number, ?, ?, ? FROM surveys WHERE number = ? "
@@ -295,104 +335,106 @@ class Connection(ABC):
             )  # fmt: skip
 
     def tallies(self, survey: int) -> list[tuple[str, str, int]]:
-        """(day, what, number), by day."""
-        found = self.rows("SELECT day, what, number FROM tallies WHERE survey = ? ORDER BY day, what", survey)
-        return [(row[0], row[1], int(row[2])) for row in found]
+        """Return (day, what, number) of every tally of a survey, ordered by day."""
+        rows = self.rows("SELECT day, what, number FROM tallies WHERE survey = ? ORDER BY day, what", survey)
+        return [(day, what, int(number)) for day, what, number in rows]
 
     def add_invitations(self, survey: int, codes: Iterable[bytes]) -> None:
-        """Permit a report for each of these hashes."""
+        """Add unused invitations to a survey, each by its hash."""
         for code in codes:
             self.change("INSERT INTO invitations VALUES (?, ?, 0)", survey, code)
 
     def invitations(self, survey: int) -> tuple[int, int]:
-        """How many were issued, and how many were used."""
-        found = self.row("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
-        return (int(found[0]), int(found[1])) if found else (0, 0)
+        """Return how many invitations of a survey were issued, and how many of them were used."""
+        row = self.row("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
+        return (int(row[0]), int(row[1])) if row else (0, 0)
 
     def write_note(self, name: str, content: bytes) -> None:
-        """Write something about the store itself."""
+        """Write a note about the store itself (``CANARY`` or ``TIDIED``) over the one of that name."""
         write = "INSERT INTO notes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content"
         self.change(write, name, content)
 
     def read_note(self, name: str) -> bytes:
-        """What was written last; nothing where nothing was."""
+        """Return the content of a note; empty if it was never written."""
         row = self.row("SELECT content FROM notes WHERE name = ?", name)
         return bytes(row[0]) if row else b""
 
     def note_tidied(self, today: str) -> None:
-        """Note the day on which the store was tidied; "" when something was deleted since."""
+        """Note the day on which the store was tidied; "" after something was deleted, so that it is tidied again."""
         self.write_note(TIDIED, today.encode())
 
     def tidied(self) -> str:
-        """The day on which the store was last tidied; "" for never, and when something was deleted since."""
+        """Return the day on which the store was last tidied; "" if never, or if something was deleted since."""
         return self.read_note(TIDIED).decode()
 
     # --- jobs and tokens ----------------------------------------------------------------------------------------
 
     def add_job(self, id: str, survey: int, kind: str, options: dict[str, Any]) -> None:
-        """Add a job that waits."""
+        """Add a job in the state "waiting"."""
         self.change("INSERT INTO jobs VALUES (?, ?, ?, ?, 'waiting', '', NULL)", id, survey, kind, json.dumps(options))
 
-    def move_job(self, id: str, old: str, new: str, said: str = "", result: bytes | None = None) -> bool:
-        """From one state to another; whether it was in that state."""
+    def move_job(self, id: str, old: str, new: str, message: str = "", result: bytes | None = None) -> bool:
+        """Move a job from one state to another, with a message and a result; return whether it was in the old state."""
         set_state = "UPDATE jobs SET state = ?, said = ?, result = ? WHERE id = ? AND state = ?"
-        return self.change(set_state, new, said, result, id, old) == 1
+        return self.change(set_state, new, message, result, id, old) == 1
 
     def delete_job(self, id: str) -> None:
         """Delete a job with its result."""
         self.change("DELETE FROM jobs WHERE id = ?", id)
 
     def jobs(self, survey: int | None = None) -> list[dict[str, Any]]:
-        """Jobs without their results, by id."""
+        """Return the jobs of a survey, or of all (None), without their results, ordered by id: the oldest first."""
         where, values = ("", ()) if survey is None else (" WHERE survey = ?", (survey,))
         names = ("id", "survey", "kind", "options", "state", "said")
-        found = self.rows(f"SELECT {', '.join(names)} FROM jobs{where} ORDER BY id", *values)
-        return [dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])} for row in found]
+        rows = self.rows(f"SELECT {', '.join(names)} FROM jobs{where} ORDER BY id", *values)
+        return [dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])} for row in rows]
 
     def job_result(self, id: str) -> bytes | None:
-        """What came of a job, if anything did."""
-        found = self.row("SELECT result FROM jobs WHERE id = ?", id)
-        return None if found is None or found[0] is None else bytes(found[0])
+        """Return the result of a job (JSON); None if the job is not there or not done."""
+        row = self.row("SELECT result FROM jobs WHERE id = ?", id)
+        return None if row is None or row[0] is None else bytes(row[0])
 
     def add_token(self, id: str, hash: bytes, survey: int | None, scopes: Iterable[str], expires: str) -> None:
-        """Permit what a token of this hash asks, until it ends."""
+        """Add an analyst's token by its hash, for one survey or for all (None), valid until a time in UTC."""
         self.change("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, 0)", id, hash, survey, " ".join(scopes), expires)
 
     def token(self, id: str) -> Row | None:
-        """(hash, survey, scopes, expires, revoked)."""
+        """Return (hash, survey, scopes, expires, revoked) of the token with this id; None if there is none."""
         return self.row("SELECT hash, survey, scopes, expires, revoked FROM tokens WHERE id = ?", id)
 
     def tokens(self) -> list[Row]:
-        """(id, survey, scopes, expires, revoked) of every token."""
+        """Return (id, survey, scopes, expires, revoked) of every token."""
         return self.rows("SELECT id, survey, scopes, expires, revoked FROM tokens ORDER BY id")
 
     def revoke_token(self, id: str) -> bool:
-        """End a token; whether there is one."""
+        """Revoke the token with this id; return whether there is one."""
         return self.change("UPDATE tokens SET revoked = 1 WHERE id = ?", id) == 1
 
 
 def check_name(name: str) -> str:
-    """A name that can stand in an address."""
+    """Return a survey's name if it can stand in an address. ValueError: it cannot."""
     if not NAME.fullmatch(name) or name in RESERVED:
         raise ValueError(f"survey name {name!r} cannot stand in an address; use letters a-z, digits, - (town-2026)")
     return name
 
 
 def day() -> str:
-    """Today, in UTC."""
+    """Return the present day in UTC, as 2026-11-16."""
     return datetime.now(UTC).date().isoformat()
 
 
-def _survey(row: Row) -> Survey:
+def _survey_of(row: Row) -> Survey:
+    """Return the survey that a row of the table ``surveys`` holds."""
     number, name, plan, state, opened, closed, keep_days, invited, model, revision = row
     return Survey(
         number, name, Plan.loads(plan, "json"), state, opened, closed, keep_days, bool(invited), model, revision
     )
 
 
-def _verdict(arrived: Arrival, stored: bytes | None, refusal: str) -> str:
+def _verdict(arrival: Arrival, stored: bytes | None, refusal: str) -> str:
+    """Return the verdict on a report from the row stored under its id; ``refusal`` if there is none (None)."""
     if stored is None:
         return refusal
-    if stored == arrived.body:
+    if stored == arrival.body:
         return ACCEPTED
     return WITHDRAWN if stored == EMPTY_BODY else CONFLICT

@@ -1,4 +1,4 @@
-"""Open the store at an address."""
+"""Open the store at an address: the path of a SQLite file, or postgresql://…"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfumato.collector.store.store import Store
 
 
 def open_store(address: str, settings: Settings = DEFAULTS) -> Store:
-    """Open the store at an address, postgresql://… or the path of a SQLite file; its tables are made if need be."""
+    """Open the store at an address, postgresql://… or the path of a SQLite file, and make its tables if it has none."""
     if file_of(address) is None:
         from sfumato.collector.store.postgresql import PostgresStore
 
@@ -20,5 +20,5 @@ def open_store(address: str, settings: Settings = DEFAULTS) -> Store:
 
 
 def file_of(address: str) -> Path | None:
-    """The file of an embedded store; None where the address leads to PostgreSQL."""
+    """Return the path of a SQLite store's file; None if the address is one of PostgreSQL."""
     return None if re.match(r"postgres(ql)?://", address) else Path(address.removeprefix("sqlite://"))

@@ -1,4 +1,4 @@
-"""PostgreSQL, for more than one machine or process: the same tables, many reports in one statement."""
+"""A store in PostgreSQL, which several machines or processes can share; reports are inserted many at a time."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from sfumato.collector.store.store import Store
 
 
 class PostgresConnection(Connection):
-    """A connection to PostgreSQL."""
+    """A connection to a database of PostgreSQL, whose commits return when they are on the disk."""
 
     lock_rows = " FOR SHARE"
 
     def __init__(self, address: str, settings: Settings) -> None:
         super().__init__(settings)
         psycopg = _psycopg()
-        times = {"statement": settings.postgresql_statement_seconds, "lock": settings.postgresql_lock_seconds}
-        own = "".join(f" -c {what}_timeout={1000 * seconds}" for what, seconds in times.items())
+        limits = {"statement": settings.postgresql_statement_seconds, "lock": settings.postgresql_lock_seconds}
+        timeouts = "".join(f" -c {what}_timeout={1000 * seconds}" for what, seconds in limits.items())  # milliseconds
         try:
-            given = psycopg.conninfo.conninfo_to_dict(address).get("options", "")
-            self._own = psycopg.connect(
+            options = psycopg.conninfo.conninfo_to_dict(address).get("options", "")
+            self._postgres = psycopg.connect(
                 address, autocommit=True, connect_timeout=settings.postgresql_connect_seconds,
-                options=f"{given} -c synchronous_commit=on{own}", prepare_threshold=2,
+                options=f"{options} -c synchronous_commit=on{timeouts}",
+                prepare_threshold=2,  # a statement's third run is prepared; psycopg's own default is 5. Judgement
             )  # fmt: skip
         except psycopg.OperationalError as error:
             raise StoreError(f"PostgreSQL cannot be reached ({_first_line(error)}); does it run?") from None
@@ -36,7 +37,7 @@ class PostgresConnection(Connection):
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
         psycopg = _psycopg()
         try:
-            return self._own.execute(_marked(sql), values)
+            return self._postgres.execute(_with_percent_marks(sql), values)
         except psycopg.IntegrityError:
             raise
         except psycopg.Error as error:
@@ -46,7 +47,7 @@ class PostgresConnection(Connection):
     def transaction(self) -> Iterator[None]:
         psycopg = _psycopg()
         try:
-            with self._own.transaction():
+            with self._postgres.transaction():
                 yield
         except psycopg.IntegrityError:
             raise
@@ -57,7 +58,7 @@ class PostgresConnection(Connection):
     def snapshot(self) -> Iterator[None]:
         with self.transaction():
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            self.execute(f"LOCK TABLE {', '.join(TABLES)} IN ACCESS SHARE MODE")  # TRUNCATE empties older snapshots
+            self.execute(f"LOCK TABLE {', '.join(TABLES)} IN ACCESS SHARE MODE")  # no TRUNCATE, which empties snapshots
             yield
 
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
@@ -71,11 +72,11 @@ class PostgresConnection(Connection):
         return self.change(insert, survey, list(ids), list(bodies))
 
     def close(self) -> None:
-        self._own.close()
+        self._postgres.close()
 
 
 class PostgresStore(Store):
-    """A database of PostgreSQL."""
+    """A store in a database of PostgreSQL; ``address`` is its postgresql://… address."""
 
     tables = "postgresql.sql"
 
@@ -83,7 +84,10 @@ class PostgresStore(Store):
         return PostgresConnection(self.address, self.settings)
 
     def tidy(self) -> None:
-        """Write every table anew in one transaction: all rows then have the same one, in the order of their keys."""
+        """Write every table anew, in the order of its keys and in one transaction.
+
+        PostgreSQL stores with every row the transaction that wrote it, which would tell the order of arrival.
+        """
         with self.connected() as connection:
             for table, key in TABLES.items():
                 with connection.transaction():
@@ -94,11 +98,12 @@ class PostgresStore(Store):
             connection.note_tidied(day())
 
     def version(self, connection: Connection) -> int:
-        connection.execute("SELECT pg_advisory_xact_lock(7307266)")  # of two collectors that start at once one waits
+        # of two collectors that start at once one waits; the lock's number is arbitrary, the same in every version
+        connection.execute("SELECT pg_advisory_xact_lock(7307266)")
         if connection.row("SELECT to_regclass('sfumato_version')") == (None,):
             return 0
-        found = connection.row("SELECT version FROM sfumato_version")
-        return int(found[0]) if found else 0
+        row = connection.row("SELECT version FROM sfumato_version")
+        return int(row[0]) if row else 0
 
     def set_version(self, connection: Connection, version: int) -> None:
         connection.execute("DELETE FROM sfumato_version")
@@ -106,18 +111,19 @@ class PostgresStore(Store):
 
     def size(self) -> dict[str, int]:
         with self.connected() as connection:
-            found = connection.row("SELECT pg_total_relation_size('reports')")
-        return {"file": int(found[0]) if found else 0}
+            row = connection.row("SELECT pg_total_relation_size('reports')")
+        return {"file": int(row[0]) if row else 0}
 
 
 @cache
-def _marked(sql: str) -> str:
-    """psycopg's marks for values."""
+def _with_percent_marks(sql: str) -> str:
+    """Return SQL with %s for values, as psycopg wants it, in place of ?."""
     return sql.replace("%", "%%").replace("?", "%s")
 
 
 @cache
 def _psycopg() -> Any:
+    """Import psycopg. StoreError: it is not installed."""
     try:
         import psycopg
     except ImportError:
@@ -126,4 +132,5 @@ def _psycopg() -> Any:
 
 
 def _first_line(error: Exception) -> str:
+    """Return the first line of an error's message, or the name of its class if it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

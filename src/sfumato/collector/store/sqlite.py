@@ -1,7 +1,7 @@
-"""The embedded store: one SQLite file beside the collector, written by one process.
+"""A store in one SQLite file on the collector's machine, written by one process at a time.
 
-Write-ahead log with ``synchronous = FULL``: what was committed survives a loss of power. ``secure_delete`` overwrites
-what is deleted. Readers do not hold up the writer, nor the writer readers.
+The pragmas that every connection sets: ``journal_mode = WAL`` lets readers and the writer work at the same time;
+``synchronous = FULL`` makes a commit survive a loss of power; ``secure_delete`` overwrites what is deleted.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from sfumato.collector.store.store import Store
 from sfumato.tables.files import held_alone, own_file
 
 KIND = 0x53666D63
-"""What marks a file as a store: SQLite's application_id ("Sfmc")."""
+"""SQLite's application_id of a store, by which other databases are told from it: the letters "Sfmc" in ASCII."""
 
 
 @cache
-def _insert(rows: int) -> str:
+def _insert_statement(rows: int) -> str:
+    """Return the SQL that inserts so many rows of reports."""
     return f"INSERT INTO reports VALUES {', '.join(['(?, ?, ?)'] * rows)} ON CONFLICT DO NOTHING"
 
 
 class SqliteConnection(Connection):
-    """A connection to a file of SQLite."""
+    """A connection to a SQLite file that exists; ``path`` is the file."""
 
     def __init__(self, path: str, settings: Settings) -> None:
         super().__init__(settings)
-        self._path, there = path, f"{Path(path).absolute().as_uri()}?mode=rw"
+        self._path, address = path, f"{Path(path).absolute().as_uri()}?mode=rw"
         try:
-            self._own = sqlite3.connect(
-                there, settings.sqlite_wait_seconds, isolation_level=None, check_same_thread=False, uri=True
+            self._sqlite = sqlite3.connect(
+                address, settings.sqlite_wait_seconds, isolation_level=None, check_same_thread=False, uri=True
             )
             self._file = os.stat(path)
             for setting in (
@@ -44,23 +45,24 @@ class SqliteConnection(Connection):
                 f"cache_size = -{settings.sqlite_cache_kib}", f"wal_autocheckpoint = {settings.sqlite_log_pages}",
                 f"journal_size_limit = {settings.sqlite_log_bytes}",
             ):  # fmt: skip
-                self._own.execute(f"PRAGMA {setting}")
+                self._sqlite.execute(f"PRAGMA {setting}")
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{path}: {error}; is it a store of sfumato, and may it be written?") from None
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """What is written to a file that has been moved or deleted meanwhile is not written."""
+        """Run one SQL statement; StoreError if it fails, or if the file has been moved, deleted or replaced."""
         try:
-            done = self._own.execute(sql, values)
+            cursor = self._sqlite.execute(sql, values)
         except sqlite3.IntegrityError:
             raise
         except sqlite3.DatabaseError as error:
             raise StoreError(str(error)) from error
         if not self._is_in_place():
             raise StoreError(f"{self._path} was moved, deleted or replaced")
-        return done
+        return cursor
 
     def _is_in_place(self) -> bool:
+        """Return whether the path still leads to the file that was opened."""
         with suppress(OSError):
             return os.path.samestat(os.stat(self._path), self._file)
         return False
@@ -78,25 +80,29 @@ class SqliteConnection(Connection):
             self.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
-                self._own.execute("ROLLBACK")
+                self._sqlite.execute("ROLLBACK")
             raise
 
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
-        """In statements of 2ⁱ rows: every call of SQLite gives way to the event loop, so there should be few."""
-        fresh, start = 0, 0
+        """Insert (id, body) pairs in statements of 2ⁱ rows; return how many ids were new.
+
+        Each call of SQLite hands the interpreter to the thread of the event loop, so that there should be few calls;
+        with powers of two there are few different statements, which SQLite keeps prepared.
+        """
+        inserted, start = 0, 0
         while start < len(rows):
             size = min(1 << ((len(rows) - start).bit_length() - 1), self.settings.sqlite_insert_rows)
             values = [value for id, body in rows[start : start + size] for value in (survey, id, body)]
-            fresh += self.execute(_insert(size), values).rowcount
+            inserted += self.execute(_insert_statement(size), values).rowcount
             start += size
-        return fresh
+        return inserted
 
     def close(self) -> None:
-        self._own.close()
+        self._sqlite.close()
 
 
 class SqliteStore(Store):
-    """A file of SQLite."""
+    """A store in a SQLite file; ``address`` is its path, with or without sqlite:// before it."""
 
     tables = "sqlite.sql"
 
@@ -104,7 +110,10 @@ class SqliteStore(Store):
         super().__init__(address.removeprefix("sqlite://"), settings)
 
     def prepare(self) -> Self:
-        """A new file is its owner's alone, and so is a new folder; the files that SQLite adds follow the first."""
+        """Make the file and its tables if they are missing; return the store.
+
+        Only the owner can read a new file and a new folder; SQLite gives the files that it adds the same rights.
+        """
         path = Path(self.address)
         if not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,12 +122,12 @@ class SqliteStore(Store):
         return super().prepare()
 
     def _check_kind(self, path: Path) -> None:
-        """Look without touching: a database of something else stays as it is."""
+        """Raise a StoreError if the file is another program's database; it is opened for reading only."""
         try:
-            address, patience = f"{path.absolute().as_uri()}?mode=ro", self.settings.sqlite_wait_seconds
-            with closing(sqlite3.connect(address, patience, uri=True)) as found:
-                (kind,) = found.execute("PRAGMA application_id").fetchone()
-                (tables,) = found.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
+            address, timeout = f"{path.absolute().as_uri()}?mode=ro", self.settings.sqlite_wait_seconds
+            with closing(sqlite3.connect(address, timeout, uri=True)) as database:
+                (kind,) = database.execute("PRAGMA application_id").fetchone()
+                (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
         except sqlite3.Error as error:
             raise StoreError(f"{self.address}: {error}; is it a store of sfumato, and may it be written?") from None
         if tables and kind != KIND:
@@ -129,27 +138,27 @@ class SqliteStore(Store):
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        beside = Path(f"{Path(self.address).resolve()}.lock")
+        lock = Path(f"{Path(self.address).resolve()}.lock")
         try:
-            with held_alone(beside) as alone:
+            with held_alone(lock) as alone:
                 if not alone:
                     raise StoreError(f"{self.address} is served by another process; stop that one first")
                 yield
         except sqlite3.Error as error:
-            raise StoreError(f"{beside}: {error}") from None
+            raise StoreError(f"{lock}: {error}") from None
 
     def tidy(self) -> None:
-        """VACUUM copies every table in the order of its keys; the write-ahead log is emptied."""
+        """Write every table anew in the order of its keys, by VACUUM, and empty the write-ahead log."""
         with self.connected() as connection:
             connection.execute("VACUUM")
-            held_up, *_ = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
-            if held_up:
+            blocked, *_ = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0]
+            if blocked:
                 raise StoreError("somebody reads for long; the write-ahead log is not emptied yet")
             connection.note_tidied(day())
 
     def version(self, connection: Connection) -> int:
-        found = connection.row("PRAGMA user_version")
-        return int(found[0]) if found else 0
+        row = connection.row("PRAGMA user_version")
+        return int(row[0]) if row else 0
 
     def set_version(self, connection: Connection, version: int) -> None:
         connection.execute(f"PRAGMA user_version = {version}")

@@ -1,4 +1,4 @@
-"""A store by its address: how it is made, tidied and copied; and a connection that is made anew when it fails."""
+"""The base class of both kinds of store, a connection that is renewed when it fails, and copies of whole stores."""
 
 from __future__ import annotations
 
@@ -15,46 +15,49 @@ from sfumato.collector.store.connection import RESERVED, TABLES, Connection, Row
 from sfumato.plan import Plan
 
 SCHEMA = 1
-"""The version of the tables; it changes with the files of SQL."""
+"""The version of the tables; it grows by one with every change to sqlite.sql and postgresql.sql."""
 
 
 class Store(ABC):
-    """A database by its address."""
+    """A database that holds a collector's surveys and reports, named by its address."""
 
     tables: str
-    """The file of SQL, beside this one, that makes the tables."""
+    """The name of the SQL file in this folder that makes the tables."""
 
     def __init__(self, address: str, settings: Settings = DEFAULTS) -> None:
         self.address, self.settings = address, settings
 
     @abstractmethod
     def connect(self) -> Connection:
-        """A connection of one's own. StoreError: not now."""
+        """Return a new connection to the database. StoreError: it cannot be reached."""
 
     @abstractmethod
     def tidy(self) -> None:
-        """Write the tables anew, by their keys: files then show neither the order of arrival nor what is gone."""
+        """Write the tables anew by their keys, so that files show neither the order of arrival nor what was deleted."""
 
     @abstractmethod
     def version(self, connection: Connection) -> int:
-        """The version of the tables; 0 for an empty database."""
+        """Return the version of the tables in the database; 0 if it has none yet."""
 
     @abstractmethod
     def set_version(self, connection: Connection, version: int) -> None:
-        """Note the version of the tables."""
+        """Write the version of the tables into the database."""
 
     def size(self) -> dict[str, int]:
-        """Bytes on disk by part, where that can be told."""
+        """Return the bytes on disk by part, for instance of the file and the log; empty if they cannot be read."""
         return {}
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Inside, no other service runs on this store, where only one may. StoreError: another one does."""
+        """Hold the store for one service during the block. StoreError: another service holds it.
+
+        PostgreSQL's stores may be shared by several services, which all may enter.
+        """
         yield
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
-        """A connection that is closed at the end of the block."""
+        """Open a connection for the block, and close it at its end."""
         connection = self.connect()
         try:
             yield connection
@@ -62,7 +65,7 @@ class Store(ABC):
             connection.close()
 
     def prepare(self) -> Self:
-        """Make the tables where there are none; refuse those of another version."""
+        """Make the tables if the database has none; return the store. StoreError: the tables have another version."""
         with self.connected() as connection, connection.transaction():
             version = self.version(connection)
             if version not in (0, SCHEMA):
@@ -75,25 +78,26 @@ class Store(ABC):
 
     @property
     def shown(self) -> str:
-        """The address without a password."""
+        """The address with *** in place of its password, for messages."""
         return re.sub(r"(?<=password=)[^&]*", "***", re.sub(r"(://[^:/@]*):.*@", r"\1:***@", self.address))
 
 
 class ReconnectingConnection:
-    """A connection that is kept between calls, and made anew after anything went wrong on it; used by one thread."""
+    """A connection that is kept between calls and opened anew after any error on it; used by one thread."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self._connection: Connection | None = None
 
     def run(self, work: Callable[[Connection], Any]) -> Any:
-        """Do some work; where the store failed, once more on a new connection."""
+        """Call ``work`` with the connection, and once more with a new one if the store fails; return its result."""
         try:
             return self._try(work)
         except StoreError:
             return self._try(work)
 
     def _try(self, work: Callable[[Connection], Any]) -> Any:
+        """Call ``work`` with the open connection or a new one, and close the connection after any error."""
         try:
             if self._connection is None:
                 self._connection = self.store.connect()
@@ -103,7 +107,7 @@ class ReconnectingConnection:
             raise
 
     def close(self) -> None:
-        """Close the connection; the next work opens another one."""
+        """Close the connection; the next call of `run` opens another one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(Exception):
@@ -111,33 +115,37 @@ class ReconnectingConnection:
 
 
 def copy_store(source: Store, target: Store) -> dict[str, int]:
-    """Copy every table as it is at one moment, by its keys, into another, empty store of whichever kind; how many rows
-    each. Whoever writes to the source is not held up."""
-    with source.connected() as giver, target.connected() as taker, giver.snapshot(), taker.transaction():
-        if taker.surveys():
+    """Copy every table of a store, as it is at one moment, into an empty store of either kind.
+
+    Returns the number of rows copied, by table. Rows are copied in the order of their keys; others can write to
+    ``source`` meanwhile. ValueError: ``target`` has surveys.
+    """
+    with source.connected() as reading, target.connected() as writing, reading.snapshot(), writing.transaction():
+        if writing.surveys():
             raise ValueError(f"{target.shown} holds surveys already; restore into an empty store")
         copied = {}
         for table, key in TABLES.items():
             if table == "notes":
                 continue
-            rows = giver.execute(f"SELECT * FROM {table} ORDER BY {key}")
+            rows = reading.execute(f"SELECT * FROM {table} ORDER BY {key}")
             copied[table] = 0
             while page := rows.fetchmany(source.settings.page_rows):
-                _insert(taker, table, page)
+                _insert(writing, table, page)
                 copied[table] += len(page)
     return copied
 
 
-def _insert(taker: Connection, table: str, page: Sequence[Row]) -> None:
+def _insert(connection: Connection, table: str, rows: Sequence[Row]) -> None:
+    """Insert rows into a table; those of reports many at a time."""
     if table == "reports":
-        for survey, reports in groupby(page, lambda row: int(row[0])):
-            taker.insert_reports(survey, [(bytes(id), bytes(body)) for _, id, body in reports])
+        for survey, reports in groupby(rows, lambda row: int(row[0])):
+            connection.insert_reports(survey, [(bytes(id), bytes(body)) for _, id, body in reports])
         return
-    for row in page:
-        taker.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+    for row in rows:
+        connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
 
 def name_of(plan: Plan) -> str:
-    """A plan's name as it can stand in an address."""
-    made = re.sub(r"[^a-z0-9]+", "-", plan.name.lower()).strip("-")[:64].strip("-")
-    return made if made and made not in RESERVED else "survey"
+    """Return the survey's name that a plan's name gives: its letters and digits, with hyphens for all else."""
+    name = re.sub(r"[^a-z0-9]+", "-", plan.name.lower()).strip("-")[:64].strip("-")  # 64: as connection.NAME
+    return name if name and name not in RESERVED else "survey"
