@@ -166,14 +166,6 @@ class Evidence:
         """Return the evidence of the people in a fold, through the same table."""
         return replace(self, fold=fold)
 
-    def of_first(self, columns: int) -> Evidence:
-        """Return the evidence of the first columns, in the same cells; they are counted by themselves."""
-        source, table = self.source, self.product
-        assert isinstance(source, Askable)
-        fewer = ProductTable(table.factors[:columns], table.label, table.report_shape[-1], table.dtype)
-        cells = self.cells[:columns]
-        return Evidence(fewer, replace(source, cells=cells), cells, self.fold)
-
     def with_counts(self, counts: npt.ArrayLike) -> Evidence:
         """Return other counts seen through the same table."""
         return replace(self, source=Counted(counts), fold=None)

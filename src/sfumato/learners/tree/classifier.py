@@ -34,10 +34,8 @@ from sfumato.learners.tree.model import (
     feature_of,
 )
 from sfumato.learners.tree.rule.as_tree import tree_of
-from sfumato.learners.tree.rule.cellwise import cellwise_model
-from sfumato.learners.tree.rule.fitting import RuleSearch
+from sfumato.learners.tree.rule.fitting import FittedRule, RuleSearch
 from sfumato.learners.tree.rule.verdict import lead_of_rule
-from sfumato.learners.tree.splits import LEAF
 from sfumato.prose import Voice
 
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
@@ -48,9 +46,8 @@ LEAST_LEAF = 0.0003
 FALLBACK_MEMBERS = 3
 MOST_CLASSES, FEWEST_PEOPLE = 12, 2_000  # of a rule
 BETTER, CLEARLY_BETTER = 0.4, 2.0
-"""Standard errors by which a rule has to foretell held-out classes better than averages do to be preferred, and by
-which it is settled that no other rule is looked for (or that even one leaf is worse)."""
-PURE = 0.9  # where even the best rule leaves more people in doubt, none is behind the classes, nor averaged in
+"""Standard errors by which a rule has to foretell held-out classes better than the joint model does to be preferred,
+and by which it is settled that no other rule is looked for (or that even one leaf is worse); decision 31."""
 
 
 class TreeClassifier(Learner):
@@ -58,10 +55,9 @@ class TreeClassifier(Learner):
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
     reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports; where held-out reports do not
-        pay for a rule, or people are fewer than 2,000, it distils the joint model, by itself or averaged with shares
-        that are free in every cell of the rule's columns; "joint" always distils the joint model; "byclass", "local"
-        and "global" are AS00's algorithms; "none" takes reports as if they were true values. Without any channel
-        all of them grow a clean tree.
+        pay for a rule, or people are fewer than 2,000, it distils the joint model into a tree; "joint" always does
+        that; "byclass", "local" and "global" are AS00's algorithms; "none" takes reports as if they were true values.
+        Without any channel all of them grow a clean tree.
     label_channel: the channel that class labels went through, None if they are clear.
     intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
     prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
@@ -123,42 +119,34 @@ class TreeClassifier(Learner):
         return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
 
     def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
-        """Find a rule and keep it if held-out reports prefer it; else distil averages without a rule."""
+        """Find a rule and keep it if held-out reports prefer it; else distil the joint model."""
         if reports.people < FEWEST_PEOPLE:
             self._distil(reports, axes, limits, JointModel.behind(self, reports, rng), rng)
             return
-        chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
-        ruled, softer = None, None
+        chosen, ruled = select_columns(reports, axes, MOST_GRID_DIMENSIONS), None
         if len(self.classes_) <= MOST_CLASSES and not beyond_a_grid(reports, axes, chosen):
-            ruled, softer = self._rule_or_average(RuleSearch(reports, axes), axes, chosen, limits)
+            ruled = self._rule(RuleSearch(reports, axes), chosen)
         if ruled is not None:
-            self.tree_, self.features_, self.errors_ = ruled
+            self.tree_, self.features_, self.errors_ = tree_of(ruled, axes, limits, reports.people)
         else:
-            model = JointModel.behind(self, reports, rng, chosen, FALLBACK_MEMBERS)
-            self._distil(reports, axes, limits, model, rng, softer)
+            self._distil(reports, axes, limits, JointModel.behind(self, reports, rng, chosen, FALLBACK_MEMBERS), rng)
 
-    def _rule_or_average(
-        self, search: RuleSearch, axes: list[Axis], chosen: tuple[int, ...], limits: Limits
-    ) -> tuple[tuple[Tree, list[Feature], NodeErrors] | None, JointModel | None]:
-        """Return the rule as a tree, if it foretells reports best; else what the joint model is averaged with."""
+    def _rule(self, search: RuleSearch, chosen: tuple[int, ...]) -> FittedRule | None:
+        """Return a rule that foretells held-out reports better than the joint model of the chosen columns does."""
         rough = search.find(chosen)
         fitted = search.finished(rough)
         lead = lead_of_rule(search, fitted, chosen)
         if lead <= CLEARLY_BETTER and (better := search.again(rough)) is not rough:
             fitted = search.finished(better)
             lead = lead_of_rule(search, fitted, chosen)
-        ruled = tree_of(fitted, axes, limits, search.reports.people)
-        if lead > (BETTER if fitted.form.columns else -CLEARLY_BETTER):
-            return ruled, None
-        return None, cellwise_model(search, fitted) if fitted.form.columns and purity(ruled[0]) >= PURE else None
+        return fitted if lead > (BETTER if fitted.form.columns else -CLEARLY_BETTER) else None
 
     def _distil(
-        self, reports: Reports, axes: list[Axis], limits: Limits, model: JointModel, rng: np.random.Generator,
-        softer: JointModel | None = None,
+        self, reports: Reports, axes: list[Axis], limits: Limits, model: JointModel, rng: np.random.Generator
     ) -> None:
-        """Keep the joint model, averaged with another of some of its columns if there is one, as a tree."""
+        """Keep what a joint model decides, as a tree."""
         self.joint_ = model
-        self.tree_, found = distilled_tree(model, limits, reports.people, rng, softer)
+        self.tree_, found = distilled_tree(model, limits, reports.people, rng)
         by_name = {feature.name: feature for feature in found}
         self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
 
@@ -257,11 +245,9 @@ def feature_from_dict(data: Mapping[str, Any]) -> Feature:
 
 
 def distilled_tree(
-    model: JointModel, limits: Limits, people: float, rng: np.random.Generator, softer: JointModel | None = None
+    model: JointModel, limits: Limits, people: float, rng: np.random.Generator
 ) -> tuple[Tree, list[Feature]]:
-    """A tree over the model's selected columns; counts are in the units of the people that it was fitted on.
-
-    Where there is another model of some of its columns, the two answer together, each with half the weight.
+    """Return a tree over the model's selected columns; counts are in the units of the people that it was fitted on.
 
     It is grown on a large sample of the model, every record labelled by Bayes' rule, so that it learns the model's
     decision and no noise; cuts are placed afresh among the sampled values. Leaves then count P(y | x).
@@ -272,9 +258,8 @@ def distilled_tree(
     names = [model.attribute_names_[j] for j in model.selected_]
     drawn = Reports({name: sample[j] for name, j in zip(names, model.selected_, strict=True)})
     axes = [Axis(drawn.column(name)) for name in names]
-    answering = [model] if softer is None else [model, softer]
-    answers = [each.bayes([sample[j] for j in each.selected_], DISTILLED_RECORDS) for each in answering]
-    p_class = np.mean(answers, axis=0) * (people / DISTILLED_RECORDS)
+    answers = model.bayes([sample[j] for j in model.selected_], DISTILLED_RECORDS)
+    p_class = answers * (people / DISTILLED_RECORDS)
     decided = Labels.all_weighing(np.argmax(p_class, axis=1), people / DISTILLED_RECORDS, p_class.shape[1])
     floor = LEAST_LEAF * people
     tight = Limits(limits.max_depth, max(limits.min_leaf, floor), max(limits.min_split, 2 * floor), limits.prune)
@@ -283,12 +268,6 @@ def distilled_tree(
     tree.counts = summed_counts(tree, leaves, p_class)
     tree.column[:] = np.where(tree.column < 0, -1, np.array(model.selected_, np.int32)[tree.column])
     return tree, features
-
-
-def purity(tree: Tree) -> float:
-    """The share of people whose leaf names their class."""
-    counts = tree.counts[tree.column == LEAF]
-    return float(counts.max(axis=1).sum() / max(counts.sum(), 1e-300))
 
 
 def summed_counts(tree: Tree, leaves: npt.NDArray[np.int64], mass: Floats) -> Floats:
