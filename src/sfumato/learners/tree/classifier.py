@@ -28,7 +28,6 @@ from sfumato.learners.tree.model import (
     Limits,
     NodeErrors,
     Tree,
-    clean_tree,
     clean_values,
     compared,
     feature_of,
@@ -97,11 +96,8 @@ class TreeClassifier(Learner):
         axes = [Axis(reports.column(name)) for name in reports.names]
         limits = self._limits(reports)
         if not any(axis.noisy for axis in axes):
-            if reports.in_memory:
-                self.tree_, self.features_ = clean_tree(reports, axes, Labels.of(reports), limits)
-            else:
-                clean = CleanGrowth(reports, axes, limits)
-                self.tree_, self.features_ = clean.grow(), clean.features
+            clean = CleanGrowth(reports, axes, limits)
+            self.tree_, self.features_ = clean.grow(), clean.features
         elif self.reconstruction == "likelihood":
             self._follow_likelihood(reports, axes, limits, rng)
         elif self.reconstruction == "joint":
@@ -263,11 +259,12 @@ def distilled_tree(
     decided = Labels.all_weighing(np.argmax(p_class, axis=1), people / DISTILLED_RECORDS, p_class.shape[1])
     floor = LEAST_LEAF * people
     tight = Limits(limits.max_depth, max(limits.min_leaf, floor), max(limits.min_split, 2 * floor), limits.prune)
-    tree, features = clean_tree(drawn, axes, decided, tight)
-    leaves = tree.leaves(clean_values(drawn), np.array([feature.categorical for feature in features]))
+    growth = CleanGrowth(drawn, axes, tight, decided)
+    tree = growth.grow()
+    leaves = tree.leaves(clean_values(drawn), growth.categorical)
     tree.counts = summed_counts(tree, leaves, p_class)
     tree.column[:] = np.where(tree.column < 0, -1, np.array(model.selected_, np.int32)[tree.column])
-    return tree, features
+    return tree, growth.features
 
 
 def summed_counts(tree: Tree, leaves: npt.NDArray[np.int64], mass: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sfumato.counts import Reports, encode_known
 from sfumato.domain import as_numbers
 from sfumato.domain.checked import given_flags, given_numbers, given_rows, given_wholes
-from sfumato.evidence import Axis, ColumnCells
+from sfumato.evidence import ColumnCells
 from sfumato.learners.classes import class_codes_in, true_class_shares
 from sfumato.learners.tree.splits import (
     LEAF,
@@ -367,17 +367,6 @@ def grown_tree(
     order = np.arange(records, dtype=np.int32)
     nodes, used = grow(labels.binned(codes, features, values), limits.bounds(features, labels.classes, most), order)
     return Tree.from_growth(nodes, used, features, labels.shares)
-
-
-def clean_tree(reports: Reports, axes: Sequence[Axis], labels: Labels, limits: Limits) -> tuple[Tree, list[Feature]]:
-    """A tree on true values: bins between quantiles find the split, the actual values beside it place the cut."""
-    cells = [axis.at(CLEAR_BINS) for axis in axes]
-    features = [feature_of(cut) for cut in cells]
-    codes = empty_bins(features, len(reports))
-    for j, cut in enumerate(cells):
-        codes[j] = reports.cells_of(cut.name, cut.cell_of_code, cut.size)
-    tree = grown_tree(codes, features, labels, limits, clean_values(reports))
-    return tree.finished(features, limits.prune), features
 
 
 def clean_values(reports: Reports) -> Values:

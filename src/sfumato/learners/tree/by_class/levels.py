@@ -25,7 +25,17 @@ from sfumato.learners.tree.by_class.routes import (
     Splits,
     ValuesBeside,
 )
-from sfumato.learners.tree.model import CLEAR_BINS, Limits, Tree, feature_of, shares_of
+from sfumato.learners.tree.model import (
+    CLEAR_BINS,
+    Labels,
+    Limits,
+    Tree,
+    clean_values,
+    empty_bins,
+    feature_of,
+    grown_tree,
+    shares_of,
+)
 from sfumato.learners.tree.splits import LEAF, Bounds, Nodes, beside, best_cut, best_split, empty_nodes, stays_leaf
 
 MOST_COUNTED = 20_000_000  # places of the histograms that are asked for in one pass
@@ -211,11 +221,30 @@ class Growth:
 
 
 class CleanGrowth(Growth):
-    """Growth on true values: bins between quantiles find the split, the actual values beside it place the cut."""
+    """Growth on true values: bins between quantiles find the split, the actual values beside it place the cut.
 
-    def __init__(self, reports: Reports, axes: Sequence[Axis], limits: Limits) -> None:
+    In memory the same tree is grown on records, depth first: from counts alone it takes three times as long.
+
+    labels: the class and the weight of every record in memory, where they are not those of the reports.
+    """
+
+    def __init__(
+        self, reports: Reports, axes: Sequence[Axis], limits: Limits, labels: Labels | None = None
+    ) -> None:
         super().__init__(reports, [axis.at(CLEAR_BINS) for axis in axes], limits)
+        self._labels = labels
         self._left: dict[int, Floats] = {}
+
+    def grow(self) -> Tree:
+        """Grow the tree."""
+        if not self.reports.in_memory:
+            return super().grow()
+        codes = empty_bins(self.features, len(self.reports))
+        for j, cut in enumerate(self.cells):
+            codes[j] = self.reports.cells_of(cut.name, cut.cell_of_code, cut.size)
+        labels = Labels.of(self.reports) if self._labels is None else self._labels
+        tree = grown_tree(codes, self.features, labels, self.limits, clean_values(self.reports))
+        return tree.finished(self.features, self.limits.prune)
 
     def place_cuts(self, routes: Routes, nodes: Sequence[GrowingNode]) -> None:
         near = [node for node in nodes if not self.categorical[node.column]]
