@@ -40,10 +40,19 @@ from sfumato.prose import Voice
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
 GROWTHS: dict[str, type[ByClassGrowth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
 DEEPEST = 60
+"""Levels of a tree at most, whatever was asked for: a sentence of sixty conditions is read by nobody."""
 DISTILLED_RECORDS = 150_000
+"""Records drawn from a joint model to grow its tree on. By judgement; with fewer, cuts move by chance, with more it
+takes longer."""
 LEAST_LEAF = 0.0003
+"""Share of the people that a leaf of a distilled tree has at least: about fifty of the records drawn."""
 FALLBACK_MEMBERS = 3
-MOST_CLASSES, FEWEST_PEOPLE = 12, 2_000  # of a rule
+"""Grids that are averaged in a joint model that becomes a tree. By judgement; a tree shows no finer shades."""
+MOST_CLASSES = 12
+"""Classes up to which a rule is looked for: the time grows with their square, and each type of leaf has so many
+shares."""
+FEWEST_PEOPLE = 2_000
+"""People from which on a rule is looked for: of fewer, held-out thirds do not tell a rule from chance (decision 31)."""
 BETTER, CLEARLY_BETTER = 0.4, 2.0
 """Standard errors by which a rule has to foretell held-out classes better than the joint model does to be preferred,
 and by which it is settled that no other rule is looked for (or that even one leaf is worse); decision 31."""
@@ -61,9 +70,20 @@ class TreeClassifier(Learner):
     intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
     prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
         grows a full tree, as scikit-learn does, when there are none.
+    max_depth: questions on the way to a leaf at most; None: no limit.
+    min_samples_leaf: people that a leaf has at least.
+    random_state: of the records that are drawn from a joint model, and of who is held out; None is 0.
 
     Fitted: ``classes_``, ``tree_``, ``feature_importances_``; ``joint_`` where the joint model was distilled;
     ``errors_``, the standard errors of every node's cut and share, where the likelihood gave them.
+
+    >>> import numpy as np, sfumato as sf
+    >>> age = sf.Gaussian(sf.Interval(20, 80), privacy=0.5)
+    >>> rng = np.random.default_rng(0)
+    >>> true = rng.uniform(20, 80, 5_000)
+    >>> tree = sf.TreeClassifier({"age": age}).fit({"age": age.randomize(true, rng)}, true < 40)
+    >>> tree.get_n_leaves(), tree.score({"age": true}, true < 40) > 0.97
+    (2, True)
     """
 
     form = "tree"
@@ -88,6 +108,7 @@ class TreeClassifier(Learner):
         return self.reconstruction == "none"
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        """Grow the tree in the way that was asked for; a clean tree where no column is blurred."""
         if self.reconstruction not in RECONSTRUCTIONS:
             raise ValueError(
                 f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}"
@@ -108,6 +129,7 @@ class TreeClassifier(Learner):
             self.tree_, self.features_ = growth.grow(), growth.features
 
     def _limits(self, reports: Reports) -> Limits:
+        """Return when to stop growing; it is pruned where anything is blurred, unless that was said."""
         least = float(self.min_samples_leaf)
         depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
         blurred = self.channels is not None or any(reports.channels.values()) or reports.taken_as_true
@@ -149,18 +171,21 @@ class TreeClassifier(Learner):
     # --- prediction on true values ------------------------------------------------------------------------------
 
     def _probabilities(self, columns: list[Column]) -> Floats:
-        """Class shares in the leaf that each record of true values falls into."""
+        """Return the class shares of the leaf that each record of true values falls into."""
         counts = self._scores(columns)
         total = counts.sum(axis=1, keepdims=True)
         return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
 
     def _scores(self, columns: list[Column]) -> Floats:
-        """Class counts in that leaf, or shares where an answer is missing that nobody's was."""
+        """Return the class counts of that leaf, or shares where an answer is missing that nobody's was."""
         values = compared(self.features_, columns)
         return self.tree_.scores(values, np.array([feature.categorical for feature in self.features_]))
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
-        """The index of the leaf of each record."""
+        """Return the index of the leaf of each record of true values.
+
+        X: a table or array with the columns that the tree was fitted on.
+        """
         check_is_fitted(self)
         return self._leaves(self._columns(X, reset=False)[1])
 
@@ -181,30 +206,35 @@ class TreeClassifier(Learner):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Each column's share of the gini decrease."""
+        """Each column's share of the decrease of the gini index, of sum 1."""
         check_is_fitted(self)
         return self.tree_.importances(len(self.features_))
 
     def get_depth(self) -> int:
+        """Return how many questions the deepest leaf is below the root."""
         check_is_fitted(self)
         return self.tree_.depth()
 
     def get_n_leaves(self) -> int:
+        """Return how many leaves the tree has."""
         check_is_fitted(self)
         return self.tree_.n_leaves
 
     def export_text(self) -> str:
-        """The tree as indented lines."""
+        """Return the tree as indented lines of text."""
         check_is_fitted(self)
         return text.export_text(self.tree_, self.features_, self.classes_.tolist(), self.errors_)
 
     def rules(self) -> list[str]:
-        """One sentence a leaf, the most common first."""
+        """Return one sentence for each leaf, the leaf of most people first."""
         check_is_fitted(self)
         return text.rules(self.tree_, self.features_, self.classes_.tolist(), self.errors_)
 
     def plot(self, ax: Any = None, max_depth: int = 4) -> Any:
-        """Draw the upper levels with matplotlib; the axes are returned."""
+        """Draw the upper levels with matplotlib and return the axes.
+
+        ax: the axes to draw in; None makes new ones. max_depth: levels below the root that are drawn.
+        """
         check_is_fitted(self)
         return text.draw_tree(self.tree_, self.features_, self.classes_.tolist(), ax, max_depth)
 
@@ -231,6 +261,7 @@ class TreeClassifier(Learner):
 
 
 def feature_from_dict(data: Mapping[str, Any]) -> Feature:
+    """Read the column of a tree in a model document."""
     name, integer = str(given(data, "name")), given_flag(data, "integer")
     if given(data, "labels"):
         return Feature(name, None, given_labels(data, "labels"), integer)
@@ -268,7 +299,10 @@ def distilled_tree(
 
 
 def summed_counts(tree: Tree, leaves: npt.NDArray[np.int64], mass: Floats) -> Floats:
-    """The mass of the records in each node, from the leaves up."""
+    """Return the mass of the records in each node, summed from the leaves up.
+
+    leaves: the leaf of each record. mass: of each record, one column a class.
+    """
     counts = np.column_stack([np.bincount(leaves, column, tree.column.size) for column in mass.T])
     for node in range(tree.column.size - 1, -1, -1):
         if tree.left[node] >= 0:
