@@ -14,23 +14,25 @@ this is ordinary logistic regression.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from sfumato.domain import Floats
+from sfumato.evidence import climb
+from sfumato.evidence.fisher import damped_step
+from sfumato.evidence.observed import LEAST_DOUBLE
 from sfumato.regression.design import CategoricalOutcome
 
 MOST_STEPS = 60
 """The most steps of Fisher scoring. Chosen by judgement: fits that have a maximum take about ten; one that takes all of
 them counts as not bounded."""
 
-SHORTEST = 20
-"""The most halvings of a step, to a millionth of its length: below, the likelihood changes by rounding only."""
-
 FURTHEST = 5.0
 """The most by which one step may move anybody's log odds. Chosen by judgement: a longer step from far below the maximum
-overshoots and is halved."""
+overshoots and is shortened."""
 
 ENOUGH = 1e-10
 """The gain in log-likelihood, promised by the next step, below which the fit has arrived: far below the 1/2 that one
@@ -61,79 +63,76 @@ def fit_logistic(numbers: Floats, answer: CategoricalOutcome, weights: Floats, *
     the sandwich covariance, which weights need. Nothing may be missing.
     """
     scale = np.sqrt(np.mean(numbers**2, axis=0))
-    model = _Model(numbers / scale, answer, weights)
-    state, better = model.at(np.zeros((len(answer.labels) - 1, scale.size))), None
-    for _ in range(MOST_STEPS):
-        better = model.uphill(state)
-        if better is None or model.run_off(better):
-            break
-        state = better
+    start = LogisticPoint(numbers / scale, answer, weights, np.zeros((len(answer.labels) - 1, scale.size)))
+    top = climb(start, steps=MOST_STEPS, enough=ENOUGH)
+    score, information = top.slopes
     unit = np.tile(scale, len(answer.labels) - 1)
-    bounded = better is None and np.linalg.matrix_rank(model.information(state), hermitian=True) == unit.size
-    covariance = model.covariance(state, robust) if bounded else np.full((unit.size, unit.size), np.inf)
-    return LogisticFit(state.beta.ravel() / unit, covariance / np.outer(unit, unit), state.value, bool(bounded))
+    arrived = float(score @ damped_step(information, score, 0.0)) < ENOUGH
+    bounded = arrived and np.linalg.matrix_rank(information, hermitian=True) == unit.size
+    covariance = top.covariance(robust) if bounded else np.full((unit.size, unit.size), np.inf)
+    return LogisticFit(top.beta.ravel() / unit, covariance / np.outer(unit, unit), top.value, bool(bounded))
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
-    """β, its log-likelihood Σ w log P, the slope of log P in each zᵀβ_t, and σ."""
-
-    beta: Floats
-    value: float
-    slope: Floats
-    sigma: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """The likelihood of the reports as a function of β, for columns ``z[person, column]``."""
+class LogisticPoint:
+    """β and the likelihood of the reports there, as `climb` moves it; ``z[person, column]`` are the columns."""
 
     z: Floats
     answer: CategoricalOutcome
     weights: Floats
+    beta: Floats
 
-    def at(self, beta: Floats) -> _State:
-        """Return the log-likelihood at β with its slopes."""
-        odds = np.hstack([np.zeros((len(self.z), 1)), self.z @ beta.T])
+    @cached_property
+    def sigma(self) -> Floats:
+        """P(category) of every person."""
+        odds = np.hstack([np.zeros((len(self.z), 1)), self.z @ self.beta.T])
         sigma = np.exp(odds - odds.max(axis=1, keepdims=True))
-        sigma /= sigma.sum(axis=1, keepdims=True)
-        both = self.answer.chances * sigma
-        p_report = np.maximum(both.sum(axis=1), 1e-300)
-        return _State(beta, float(self.weights @ np.log(p_report)), (both / p_report[:, None] - sigma)[:, 1:], sigma)
+        return np.asarray(sigma / sigma.sum(axis=1, keepdims=True))
 
-    def uphill(self, state: _State) -> _State | None:
-        """Make one step of Fisher scoring, halved until the likelihood does not fall; None at the maximum."""
-        gradient = (state.slope.T @ (self.weights[:, None] * self.z)).ravel()
-        step = np.linalg.lstsq(self.information(state), gradient, rcond=1e-12)[0]
-        if float(step @ gradient) < ENOUGH:
-            return None
-        step = step.reshape(state.beta.shape)
-        longest = min(1.0, FURTHEST / float(np.abs(self.z @ step.T).max()))
-        trials = (self.at(state.beta + longest * 0.5**halved * step) for halved in range(SHORTEST))
-        return next((trial for trial in trials if trial.value >= state.value), None)
+    @cached_property
+    def _with_report(self) -> tuple[Floats, Floats]:
+        """P(category and report) and P(report) of every person."""
+        both = self.answer.chances * self.sigma
+        return both, np.maximum(both.sum(axis=1), LEAST_DOUBLE)
 
-    def run_off(self, state: _State) -> bool:
-        """Return whether the median of the absolute log odds is beyond RUN_OFF: β grows without bound."""
-        return float(np.median(np.abs(self.z @ state.beta.T))) > RUN_OFF
+    @cached_property
+    def value(self) -> float:
+        """The log-likelihood Σ w log P."""
+        return float(self.weights @ np.log(self._with_report[1]))
 
-    def information(self, state: _State) -> Floats:
-        """Return Fisher's information of β, Σ w·(information of one report) ⊗ z zᵀ."""
-        others, columns = state.beta.shape
+    @cached_property
+    def slope(self) -> Floats:
+        """The slope of log P in each zᵀβ_t."""
+        both, p_report = self._with_report
+        return np.asarray((both / p_report[:, None] - self.sigma)[:, 1:])
+
+    @cached_property
+    def slopes(self) -> tuple[Floats, Floats]:
+        """The score of β, and its information Σ w·(information of one report) ⊗ z zᵀ."""
+        score = (self.slope.T @ (self.weights[:, None] * self.z)).ravel()
+        others = len(self.beta)
         inner = np.zeros((len(self.z), others + 1, others + 1))
         for index, law in enumerate(self.answer.laws):
             own = self.answer.level == index
             pairs = (law[:, :, None] * law[:, None, :]).reshape(len(law), -1)
-            inverse = 1 / np.maximum(state.sigma[own] @ law.T, 1e-300)
+            inverse = 1 / np.maximum(self.sigma[own] @ law.T, LEAST_DOUBLE)
             inner[own] = (inverse @ pairs).reshape(-1, others + 1, others + 1)
-        moves = state.sigma[:, :, None] * (np.eye(others + 1)[:, 1:] - state.sigma[:, None, 1:])  # J from β₁ on
+        moves = self.sigma[:, :, None] * (np.eye(others + 1)[:, 1:] - self.sigma[:, None, 1:])  # J from β₁ on
         inner = self.weights[:, None, None] * (np.swapaxes(moves, 1, 2) @ inner @ moves)
         blocks = np.einsum("nab,ni,nj->aibj", inner, self.z, self.z, optimize=True)
-        return np.asarray(blocks.reshape(others * columns, others * columns))
+        return score, np.asarray(blocks.reshape(self.beta.size, self.beta.size))
 
-    def covariance(self, state: _State, robust: bool) -> Floats:
+    def moved(self, step: Floats) -> Self | None:
+        """Return the point a step further, nobody's log odds by more than FURTHEST; None where they grow unbounded."""
+        step = step.reshape(self.beta.shape)
+        length = min(1.0, FURTHEST / max(float(np.abs(self.z @ step.T).max()), LEAST_DOUBLE))
+        ahead = replace(self, beta=self.beta + length * step)
+        return None if float(np.median(np.abs(self.z @ ahead.beta.T))) > RUN_OFF else ahead
+
+    def covariance(self, robust: bool) -> Floats:
         """Return the covariance of β: the inverse information, or with ``robust`` the sandwich."""
-        inverse = np.asarray(np.linalg.inv(self.information(state)), dtype=np.float64)
+        inverse = np.asarray(np.linalg.inv(self.slopes[1]), dtype=np.float64)
         if not robust:
             return inverse
-        scores = (state.slope[:, :, None] * self.z[:, None, :]).reshape(len(self.z), -1) * self.weights[:, None]
+        scores = (self.slope[:, :, None] * self.z[:, None, :]).reshape(len(self.z), -1) * self.weights[:, None]
         return np.asarray(inverse @ (scores.T @ scores) @ inverse)

@@ -300,7 +300,7 @@ def stays_leaf(told: Floats, depth: int, shares: Floats, bounds: Bounds) -> bool
 def split_node(
     data: Binned, bounds: Bounds, nodes: Nodes, node: int, table: Floats, records: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Split a node at its best and note it in `nodes`; return the records of both sides, none on one if it is a leaf."""
+    """Split a node at its best, noted in `nodes`; return the records of both sides, none on one if it stays a leaf."""
     told = nodes.counts[node]
     split = best_split(data.sizes, data.categorical, table, told, data.shares, bounds.leaf)
     gain, j, place, missing_left, bins, parts = split
