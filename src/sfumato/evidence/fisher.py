@@ -36,7 +36,7 @@ NUGGET = 1e-9
 """Added to the diagonal of the information in units in which it is one, against parameters that nobody can see."""
 
 
-class Point(Protocol):
+class ClimbPoint(Protocol):
     """Where a climb is: the parameters of a model, with what is known about the likelihood there."""
 
     @property
@@ -51,7 +51,7 @@ class Point(Protocol):
         """Return the point a step further, or as far as the model allows at once; None if there is no such point."""
 
 
-SomePoint = TypeVar("SomePoint", bound=Point)
+SomePoint = TypeVar("SomePoint", bound=ClimbPoint)
 
 
 def climb(

@@ -37,7 +37,7 @@ class CountSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Counted:
+class KnownCounts:
     """Counts that are known already; ``squares`` None: every report counts once."""
 
     known: npt.ArrayLike
@@ -98,7 +98,7 @@ class Evidence:
             where people weigh differently, sums of their weights.
         squares: sums of squared weights in each report cell; None where every report counts once.
         """
-        return cls(table, Counted(counts, squares), tuple(cells))
+        return cls(table, KnownCounts(counts, squares), tuple(cells))
 
     @classmethod
     def of_columns(
@@ -168,7 +168,7 @@ class Evidence:
 
     def with_counts(self, counts: npt.ArrayLike) -> Evidence:
         """Return other counts seen through the same table."""
-        return replace(self, source=Counted(counts), fold=None)
+        return replace(self, source=KnownCounts(counts), fold=None)
 
     def only(self, problems: npt.NDArray[np.bool_] | Codes) -> Evidence:
         """Return the evidence of some problems, chosen by a mask or by their rows."""
