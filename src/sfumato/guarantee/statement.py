@@ -62,8 +62,8 @@ class Guarantee(Amplification):
     ``channel.guarantee()`` makes it. Its parameters:
     ``gamma``: the bound γ, ∞ where there is none. ``description``: what happens to the answer, in words.
     ``notes``: further sentences, printed at the end.
-    ``channel``: what tables are read from; None: they are too large, and only γ is stated.
-    ``prior``: the chances of the channel's true codes beforehand.
+    ``channel``: what the table P[reported, true] is read from; None: it is too large, and only γ is stated.
+    ``prior``: the chances of the true values before a report.
     ``visible``: what the collector sees besides the report ("missing": whether there is an answer, "level", "size").
     ``language``: of its sentences, "en", "de" or "fr".
 
@@ -133,7 +133,10 @@ class Guarantee(Amplification):
 
     @cached_property
     def _lengths(self) -> Floats:
-        """The length of the values that each true code stands for; together the width of the domain."""
+        """For each true code (number of a value), the length of the interval that it stands for.
+
+        Together they are the width of the domain.
+        """
         channel = self._needs_law("credible width")
         if channel.domain.integer or not isinstance(channel.inputs, Grid):
             return np.full(channel.inputs.size, channel.domain.width / channel.inputs.size)
@@ -176,7 +179,11 @@ class Guarantee(Amplification):
 
     @cached_property
     def inverse_worst_case_information(self) -> float:
-        """The inverse worst-case information, ``information(log2, inverse=True)``; ∞ if a report rules a value out."""
+        """The largest information, in bits, from the belief after a report back to the one before.
+
+        It is max_y Σ_x P[x]·log2(P[x]/P[x|y]), large where a report y makes values x unlikely; ∞ if a report rules a
+        possible value out.
+        """
         return self.information(inverse=True)
 
     def information(self, f: Callable[[Any], Any] = np.log2, *, inverse: bool = False) -> float:
@@ -239,7 +246,10 @@ class Guarantee(Amplification):
 
     @property
     def usual(self) -> str:
-        """How closely a report places a number on average, in one sentence; "" for categories."""
+        """How closely a report narrows a number down on average, in one sentence.
+
+        "" for categories, or where the channel's table is too large.
+        """
         if self.channel is None or not self.measurable or not isinstance(self.channel.domain, Interval):
             return ""
         width, say = self.credible_width() or 0.0, self.voice
@@ -248,14 +258,18 @@ class Guarantee(Amplification):
 
     @property
     def worst(self) -> str:
-        """What a report can reveal at worst, in one sentence."""
+        """What a report can reveal at worst, in one sentence: how far suspicions can grow, or an example if without
+        bound."""
         if math.isfinite(self.gamma):
             return self.voice("worst.bound", **self.bound())
         return self.voice("worst.none", example=self.breach(0.05, 0.5))
 
     @property
     def besides(self) -> str:
-        """What else the collector sees of this answer, in one sentence."""
+        """What the collector sees of this answer beside the blurred report, in one sentence.
+
+        That may be whether there is an answer, the level (how strongly the person chose to blur) or a basket's size.
+        """
         if not self.visible:
             return self.voice("visible.nothing")
         return self.voice("visible", what=self.voice.listed(self.voice(f"visible.{kind}") for kind in self.visible))
@@ -295,7 +309,7 @@ class Guarantee(Amplification):
 
     @property
     def measurable(self) -> bool:
-        """Whether the channel's table can be written down, which every number but γ and ε needs."""
+        """Whether the channel's table P[reported, true] is small enough to hold: every number but γ and ε needs it."""
         return self.channel is not None and self.channel.inputs.size * self.channel.outputs.size <= LARGEST_LAW
 
     def _needs_law(self, what: str) -> Describable:
@@ -385,7 +399,7 @@ def _expected(f: Callable[[Any], Any], above: Floats, below: Floats) -> Floats:
 
 
 def _some(size: int) -> Any:
-    """Return at most 600 indices below ``size``, evenly spread, ends included."""
+    """Return at most 600 indices below ``size`` as an array, evenly spread, both ends included, to save time."""
     return np.unique(np.linspace(0, size - 1, MEASURED_ROWS).astype(int))
 
 

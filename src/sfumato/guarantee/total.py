@@ -97,7 +97,8 @@ class CombinedGuarantee(Amplification):
 
     @property
     def _answers(self) -> int:
-        """How many blurred answers a person gives."""
+        """How many blurred answers one person gives; of questions that the device draws from, only the drawn ones
+        count."""
         return len(self.parts) - len(self.drawn) + min(self.drawn_count or 0, len(self.drawn))
 
     def interval(self, confidence: float = 0.95) -> dict[str, Any]:
@@ -166,7 +167,7 @@ class CombinedGuarantee(Amplification):
 
     @property
     def besides(self) -> str:
-        """What the collector sees without any noise, one sentence a line."""
+        """What the collector sees without any noise (clear answers, levels, sizes, taking part), a sentence a line."""
         return "\n".join(self._besides())
 
     def _besides(self) -> Iterator[str]:
@@ -219,7 +220,10 @@ class CombinedGuarantee(Amplification):
 
 
 def repeated(once: Guarantee | CombinedGuarantee, times: int) -> CombinedGuarantee:
-    """Return the statement for the questions of ``once``, asked ``times`` times with fresh noise each time."""
+    """Return the statement for what ``once`` states, asked ``times`` times with fresh noise each time.
+
+    ``once``: the statement of one question or of several together.
+    """
     if times < 1:
         raise ValueError(f"times={times} is not a count of reports; give 1 or more")
     notes = (once.voice("again.proves"),) if times > 1 else ()
