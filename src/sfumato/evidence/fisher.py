@@ -1,8 +1,9 @@
 """Fisher scoring: the one climber to the top of a likelihood, and models of a joint distribution as it climbs them.
 
-    step = I⁻¹·score
+    step = I⁻¹·score,      score and information I of all parameters at once
 
-score and information I of all parameters at once. A step is taken if the value does not fall, else a shorter one. From the quadratic expansion a full step promises score·I⁻¹·score, twice what it would gain.
+A step is taken if the value does not fall, else a shorter one. From the quadratic expansion a full step promises
+score·I⁻¹·score, twice what it would gain.
 """
 
 from __future__ import annotations
