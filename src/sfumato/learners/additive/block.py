@@ -156,7 +156,7 @@ class ColumnBlock:
         return AdditiveFit(family.terms_at(top.theta), family.beta(top.theta), top.information, worth)
 
     def with_unsure_density(self, fit: AdditiveFit) -> AdditiveFit:
-        """Return a fit with the information that is left when the density is not taken as known.
+        """Return a fit with less information: what is left where the density of true values is unsure itself.
 
         I_θθ − I_θa (I_aa + ridge)⁻¹ I_aθ, a the coefficients of a smooth change of the density.
         """

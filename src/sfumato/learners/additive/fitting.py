@@ -54,7 +54,7 @@ def columns_at_once(classes: int) -> int:
 
 
 def size_for(classes: int, size: BlockSize) -> BlockSize:
-    """Return a size with so many fewer cells that more classes than two cost as much time as two."""
+    """Return a size with fewer cells for more classes, so that a fit takes about as long as with two."""
     return replace(size, cells=max(LEAST_CELLS, int(size.cells * 4 / max(classes, 2) ** 2)))
 
 

@@ -58,7 +58,7 @@ class ColumnMoments:
 
     @classmethod
     def of(cls, reports: Reports, axes: Sequence[Axis]) -> ColumnMoments:
-        """Compute the moments of reports. axes: all columns."""
+        """Compute means and covariances within classes from reports, or from a sample of them. axes: all columns."""
         columns = [j for j, axis in enumerate(axes) if axis.labels is None]
         noise = np.array([mean_noise(axes[j].column) for j in columns])
         part = reports.sampled(SAMPLED)
@@ -95,7 +95,7 @@ class ColumnMoments:
         return np.asarray(-0.5 * np.sum((self.means[1:] + self.means[0]) * self.unit * self.slopes(), axis=1))
 
     def stderr(self) -> Floats:
-        """Return the standard errors of the slopes, [class, column]."""
+        """Return the standard errors of the discriminant's slopes, [class, column]."""
         inverse = np.linalg.pinv(self.true, hermitian=True)
         deviation = np.sqrt(np.maximum(np.diag(inverse @ self.reported @ inverse), 0.0)) / self.unit
         people = self.people * self.shares

@@ -71,7 +71,7 @@ class AdditiveFamily:
         self.ridge = np.concatenate([np.tile(weak, self.rows), np.zeros(free)])
 
     def _deviation(self, phi: Floats) -> float:
-        """Return the standard deviation of a function of the cells over the people."""
+        """Return the standard deviation among people of a function that has one value a cell."""
         mean = float(self.g @ phi)
         return float(np.sqrt(max(float(self.g @ (phi - mean) ** 2), 1e-12)))
 
@@ -140,7 +140,10 @@ class AdditiveFamily:
         return fields.reshape(self.limits.size, -1)
 
     def _log_odds(self, beta: Floats, on_cells: list[TermOnCells]) -> tuple[Floats, dict[int, Floats], Floats]:
-        """Return F_y of every class but the first, its deviation within cells along each axis, and κ_y."""
+        """Return the log-odds F_y, their deviation within cells along each axis, and the factor κ_y that softens them.
+
+        Each has a row for every class but the first.
+        """
         log_odds = np.repeat(beta[:, :1], self.g.size, axis=1)
         inside: dict[int, Floats] = {}
         for k, (phi, deviations, _) in enumerate(on_cells):
@@ -167,7 +170,10 @@ class AdditiveFamily:
         return TermOnCells(self._outer(axes, means), deviations, slopes)
 
     def _outer(self, axes: Sequence[int], parts: Sequence[Floats]) -> Floats:
-        """Return the product of functions of single columns over all cells, flat. axes: of these columns."""
+        """Multiply functions of single columns into one function of all combinations of their cells, flat.
+
+        axes: the column of each function, by its order in the block. parts: the functions, one value a cell.
+        """
         along = [
             part.reshape((-1,) + (1,) * (len(self.shape) - 1 - axis)) for axis, part in zip(axes, parts, strict=True)
         ]

@@ -97,7 +97,10 @@ class Screen:
         return Evidence.of_columns(self.reports, [self.axes[j] for j in columns], RESOLUTION, dtype=np.float64)
 
     def _features(self, j: int, evidence: Evidence) -> ColumnFeatures:
-        """Compute what the reports of column j tell. evidence: its counts by class."""
+        """Compute what the reports of column j tell about its true value and about the class.
+
+        evidence: the counts of these reports by class.
+        """
         counts = evidence.in_cells
         blind = Evidence.of_columns(self.reports, [self.axes[j]], RESOLUTION, by_class=False, dtype=np.float64)
         density = fit_grid(blind.with_counts(counts.sum(axis=-1)), STEPS)[0]
@@ -113,9 +116,9 @@ class Screen:
     # --- one column -----------------------------------------------------------------------------------------------
 
     def gain(self, score: Floats, variance: Floats, looked_at: int) -> tuple[float, int]:
-        """Return the nats that a score test promises less their price, and for how many functions.
+        """Return by how many nats functions of reports raise the log-likelihood less their price, and how many.
 
-        Either all functions are taken or the first one alone, whichever gains more.
+        Either all functions are taken or the first one alone, whichever gains more; judged by a score test.
 
         score: [function, class]. variance: of the functions. looked_at: how many such candidates were looked at.
         """
@@ -127,7 +130,7 @@ class Screen:
         return max(gains)
 
     def _explained(self, score: Floats, variance: Floats) -> float:
-        """Return how much of the class functions explain: Σ_y score_y' variance⁻¹ score_y / π_y."""
+        """Return how much of the class some functions of reports explain: Σ_y score_y' variance⁻¹ score_y / π_y."""
         inverse = np.linalg.pinv(variance, rcond=1e-6, hermitian=True)
         return float(np.sum(np.einsum("iy,ij,jy->y", score, inverse, score) / np.maximum(self.shares, TINY)))
 
@@ -162,7 +165,7 @@ class Screen:
         return gain, self._explained(score[:size], np.asarray(true_variance[:size, :size] + least))
 
     def _covariance(self, chosen: list[int]) -> tuple[Floats, Floats]:
-        """Return the covariance of the features of some columns, with the noise and without."""
+        """Return the covariance of what the reports of some columns tell, with the noise and without."""
         blocks = [[self.features[i].covariance if i == k else self._cross(i, k) for k in chosen] for i in chosen]
         without = [[self.features[i].corrected if i == k else self._cross(i, k) for k in chosen] for i in chosen]
         return np.block(blocks), np.block(without)

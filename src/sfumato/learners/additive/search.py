@@ -133,9 +133,9 @@ class TermScan:
             self.surprises.append(np.sum(counts / reported * direction, axis=-1).ravel())
 
     def promises(self, axes: tuple[int, ...]) -> list[tuple[float, Term]]:
-        """Return the terms of one factor of each of these columns, with the nats that they promise beyond their price.
+        """Return candidate terms, and by how many nats each is expected to raise the log-likelihood beyond its price.
 
-        axes: one or two columns of the block, by their order in it.
+        axes: the columns, one or two, of which a term has a factor each; by their order in the block.
         """
         block = self.block
         sets = [[*factors_of(block, axis), *self.hinges[block.points[axis].column]] for axis in axes]
@@ -256,7 +256,7 @@ def savings(block: ColumnBlock, fit: AdditiveFit) -> float:
 
 
 def pruned(block: ColumnBlock, fit: AdditiveFit) -> AdditiveFit:
-    """Return the fit without terms that do not pay beside the others.
+    """Return the fit without the terms that are not worth their price beside the others.
 
     First all that are clearly worth nothing are dropped, a quarter of their price or less, then one by one.
     """
@@ -277,7 +277,10 @@ def pruned(block: ColumnBlock, fit: AdditiveFit) -> AdditiveFit:
 
 
 def without(block: ColumnBlock, fit: AdditiveFit, dropped: list[int], least: float = -np.inf) -> AdditiveFit:
-    """Fit the terms anew without some of them, given by index. least: see `fitted_if_close`."""
+    """Fit the terms of a fit again with some of them left out.
+
+    dropped: their indices. least: nats that the result has to be worth to be fitted to the end.
+    """
     terms = [term for k, term in enumerate(fit.terms) if k not in dropped]
     return fitted_if_close(block, terms, np.delete(fit.beta, [1 + k for k in dropped], axis=1), least)
 
@@ -292,7 +295,7 @@ def fitted_if_close(block: ColumnBlock, terms: list[Term], beta: Floats, least: 
 
 
 def folded(block: ColumnBlock, fit: AdditiveFit) -> AdditiveFit:
-    """Return the fit with one term in the place of two, wherever that pays."""
+    """Return the fit with single terms in the place of pairs of terms, wherever the fit is then worth more."""
     for first, second in permutations(fit.terms, 2):
         if first not in fit.terms or second not in fit.terms:
             continue

@@ -112,7 +112,7 @@ class Factor:
     fill: float = 0.0
 
     def on(self, points: CellPoints) -> FactorOnCells:
-        """Return the factor over the cells of its column, values spread evenly within a cell."""
+        """Return the mean, deviation and slope of the factor in each cell of its column, values spread evenly there."""
         if self.labels is not None:
             mean = (np.arange(points.middle.size) == self.label).astype(float)
             return FactorOnCells(mean, np.zeros_like(mean), None)
@@ -125,7 +125,7 @@ class Factor:
         return FactorOnCells(mean, share * deviation, -self.sign * share)
 
     def values(self, columns: Sequence[npt.NDArray[Any]]) -> Floats:
-        """Return the factor of every record; `fill` where the value is missing or its label unknown.
+        """Evaluate the factor for every record; `fill` where the value is missing or its label unknown.
 
         columns: the values of all columns.
         """
@@ -157,7 +157,7 @@ class Factor:
         return {**stated, **line, **({"least": 0.0} if self.hinge else {})}
 
     def words(self, names: Sequence[str]) -> str:
-        """Return the factor as a formula, in the column's own units. names: of all columns."""
+        """Write the factor as a formula, in the column's own units. names: of all columns."""
         name = names[self.column]
         if self.labels is not None:
             return f"[{name} = {self.labels[self.label]}]"
@@ -196,7 +196,7 @@ class Term:
 
     @property
     def knots(self) -> list[float]:
-        """The knots of its hinges, which are fitted."""
+        """The values at which the term's hinges bend, in the columns' own units."""
         return [factor.knot for factor in self.factors if factor.hinge]
 
     @property
@@ -205,12 +205,12 @@ class Term:
         return tuple(factor.column for factor in self.factors)
 
     def moved(self, knots: Sequence[float]) -> Term:
-        """Return the term with its hinges at other knots."""
+        """Return the term with hinges that bend at other values, given in the order of its factors."""
         left = iter(knots)
         return Term(tuple(replace(each, knot=float(next(left))) if each.hinge else each for each in self.factors))
 
     def values(self, columns: Sequence[npt.NDArray[Any]]) -> Floats:
-        """Return the term of every record. columns: the values of all columns."""
+        """Evaluate the term for every record. columns: the values of all columns."""
         values = self.factors[0].values(columns)
         for factor in self.factors[1:]:
             values = values * factor.values(columns)
@@ -222,7 +222,7 @@ class Term:
         return float(np.prod([factor.unit for factor in self.factors]))
 
     def words(self, names: Sequence[str]) -> str:
-        """Return the term as a formula, in the columns' own units. names: of all columns."""
+        """Write the term as a formula, in the columns' own units. names: of all columns."""
         return " · ".join(factor.words(names) for factor in self.factors)
 
     def to_dict(self) -> dict[str, Any]:

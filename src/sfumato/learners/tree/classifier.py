@@ -142,10 +142,10 @@ class TreeClassifier(Learner):
     ) -> tuple[tuple[Tree, list[Feature], NodeErrors] | None, JointModel | None]:
         """Return the rule as a tree, if it foretells reports best; else what the joint model is averaged with."""
         rough = search.find(chosen)
-        fitted = search.finished(rough)
+        fitted = search.fit_finely(rough)
         lead = lead_of_rule(search, fitted, chosen)
-        if lead <= CLEARLY_BETTER and (better := search.again(rough)) is not rough:
-            fitted = search.finished(better)
+        if lead <= CLEARLY_BETTER and (better := search.search_again(rough)) is not rough:
+            fitted = search.fit_finely(better)
             lead = lead_of_rule(search, fitted, chosen)
         ruled = tree_of(fitted, axes, limits, search.reports.people)
         if lead > (BETTER if fitted.form.columns else -CLEARLY_BETTER):
