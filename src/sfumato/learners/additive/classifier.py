@@ -75,11 +75,13 @@ class AdditiveClassifier(Learner):
         self._keep(learned.terms, learned.beta, learned.covariance)
 
     def _keep(self, terms: list[Term], beta: Floats, covariance: Floats) -> None:
+        """Keep what was learned: see `LearnedTerms`."""
         self.terms_in_units_, self.beta_, self.covariance_ = terms, beta, covariance
 
     # --- answers ------------------------------------------------------------------------------------------------
 
     def _scores(self, columns: list[Column]) -> Floats:
+        """Return the log-odds of every class against the first, one row a record."""
         records = len(columns[0])
         scores = np.repeat(self.intercept_[None], records, axis=0)
         for factors, slope in self.products():
@@ -95,6 +97,7 @@ class AdditiveClassifier(Learner):
         return [(term.factors, slope) for term, slope in zip(self.terms_in_units_, slopes, strict=True)]
 
     def _probabilities(self, columns: list[Column]) -> Floats:
+        """Return the chance of every class, one row a record."""
         scores = self._scores(columns)
         return np.asarray(shares(scores[:, 1:].T).T)
 
@@ -150,6 +153,7 @@ class AdditiveClassifier(Learner):
     # --- plain data ---------------------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
+        """Return terms, coefficients and covariance as plain data."""
         return {
             "terms": [term.to_dict() for term in self.terms_in_units_],
             "beta": self.beta_.tolist(),
@@ -158,6 +162,7 @@ class AdditiveClassifier(Learner):
 
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
+        """Return the classifier of such plain data, after checking it."""
         model = cls()
         terms = [Term.from_dict(each, len(data["attributes"])) for each in given_rows(data, "terms")]
         rows = len(given_rows(data, "classes")) - 1

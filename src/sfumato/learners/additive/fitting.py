@@ -148,6 +148,7 @@ def with_better(reports: Reports, axes: Sequence[Axis], fit: AdditiveFit, near: 
         return replace(factor, column=other, knot=points[other].low + part * unit, unit=unit)
 
     def with_other(given: Sequence[Term]) -> list[Term]:
+        """Return terms with ``other`` in the place of ``near``."""
         return [Term(tuple(moved(factor) for factor in term.factors)) for term in given]
 
     kept = [0, *(1 + fit.terms.index(term) for term in terms)]
@@ -160,6 +161,7 @@ def with_fills(block: ColumnBlock, fit: AdditiveFit) -> AdditiveFit:
     axis_of = {points.column: axis for axis, points in enumerate(block.points)}
 
     def mean(factor: Factor) -> float:
+        """Return the mean of a factor over the people."""
         axis = axis_of[factor.column]
         marginal = block.density.sum(axis=tuple(k for k in range(block.density.ndim) if k != axis))
         return float(factor.on(block.points[axis]).mean @ marginal)
@@ -237,6 +239,7 @@ class RecordPoint:
 
     @cached_property
     def _sums(self) -> Floats:
+        """Log-likelihood, score and information at these coefficients, flat."""
         question = LogisticSums(tuple(self.reports.names), self.terms, self.beta)
         return np.asarray(self.reports.ask([question])[0])
 

@@ -123,7 +123,10 @@ def others_tell_much(moments: ColumnMoments, block: Sequence[int]) -> bool:
 
 
 def with_lines(learned: LearnedTerms, moments: ColumnMoments, axes: Sequence[Axis]) -> LearnedTerms:
-    """Add straight lines for all other numeric columns to the terms of a block, which change as these columns ask."""
+    """Add straight lines for further numeric columns to the terms of a block.
+
+    The coefficients of the block change by what they told about the further columns.
+    """
     inside = sorted({j for term in learned.terms for j in term.columns} & set(moments.columns))
     part = moments.only(inside)
     whole = moments.only([*inside, *(j for j in moments.clear_slopes().columns if j not in inside)])

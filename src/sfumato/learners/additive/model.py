@@ -98,12 +98,12 @@ class AdditiveFamily:
     # --- what Fisher scoring reads ----------------------------------------------------------------------------------
 
     def class_shares(self, theta: Floats) -> Floats:
-        """Return P(y | t), one row a class."""
+        """Return the share P(y | t) of each class in every true cell, one row a class."""
         log_odds, _, softened = self._log_odds(self.beta(theta), self._all_on_cells(theta))
         return shares(log_odds * softened)
 
     def softened_log_odds(self, beta: Floats) -> tuple[Floats, Floats]:
-        """Return F_y and κ_y of every class but the first, with the knots that the terms have."""
+        """Return the log-odds F_y and the factor κ_y that softens them, one row for every class but the first."""
         log_odds, _, softened = self._log_odds(beta, [self._on_cells(term) for term in self.terms])
         return log_odds, softened
 
@@ -181,7 +181,10 @@ class AdditiveFamily:
 
 
 def shares(log_odds: Floats) -> Floats:
-    """Return the softmax of log-odds against the first class, one row a class, the first among them."""
+    """Return the shares of all classes, one row each: the softmax of log-odds against the first class, which has 0.
+
+    log_odds: one row for every class but the first.
+    """
     most = np.maximum(log_odds.max(axis=0, initial=0.0), 0.0)
     weight = np.concatenate([np.exp(-most)[None], np.exp(log_odds - most)])
     return np.asarray(weight / weight.sum(axis=0))

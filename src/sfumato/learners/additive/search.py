@@ -240,7 +240,7 @@ def straightened(factor: Factor, block: ColumnBlock) -> Factor:
 
 
 def extended(block: ColumnBlock, fit: AdditiveFit) -> AdditiveFit | None:
-    """Return the fit with a further term that pays, once terms that it replaces are dropped; None if none does."""
+    """Return the fit with a further term that pays, once terms that it replaces are dropped; None if no term does."""
     promising = candidates(block, fit)[:TRIED]
     trials = [block.fit([*fit.terms, term], fit.beta, TRIAL_STEPS) for term in promising]
     for trial in sorted(trials, key=lambda trial: -trial.worth - savings(block, trial)):

@@ -194,6 +194,7 @@ class Histograms(Question):
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The names of the columns that are counted: all."""
         return self.routes.names
 
     @cached_property
@@ -236,6 +237,7 @@ class ValuesBeside(Question):
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The names of the columns that are read: those on the way to the nodes, and those whose values count."""
         tested = {*self.routes.splits.column.tolist(), *self.places[:, 1].tolist()}
         return tuple(name for j, name in enumerate(self.routes.names) if j in tested)
 

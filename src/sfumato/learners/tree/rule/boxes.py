@@ -25,15 +25,12 @@ LOGIT_STEP = 2.5
 CUT_STEP = 0.08
 """Movement of a cut in one step, at most, in widths of its column. By judgement; a longer step leaves the cell whose
 slope it follows."""
-WEIGHT_STEP = 1.0
-"""Change of the logarithm of a class weight in one step, at most: e times the weight. By judgement, as for logits."""
-DENSITY_STEP = 1.0
-"""Change of a coefficient of the log density in one step, at most. By judgement, as for logits."""
-LOGIT_RIDGE = 0.02
-"""Precision, 1/variance, of a logit beforehand: a standard deviation of 7. By judgement; it keeps pure types finite,
-and a larger one draws their shares away from 0 and 1."""
-WEIGHT_RIDGE = 0.02
-"""Precision, 1/variance, of the logarithm of a class weight beforehand. By judgement, as for logits."""
+LOG_STEP = 1.0
+"""Change of the logarithm of a class weight, and of a coefficient of the log density, in one step at most: e times the
+people. By judgement, as for logits."""
+RIDGE = 0.02
+"""Precision, 1/variance, of a logit and of the logarithm of a class weight beforehand: a standard deviation of 7. By
+judgement; it keeps pure types finite, and a larger one draws their shares away from 0 and 1."""
 CUT_PRIOR = 12.0
 """Precision, 1/variance, of a cut that may be anywhere in its column: the variance of an even distribution over [0, 1]
 is 1/12."""
@@ -236,10 +233,8 @@ class BoxFamily:
         classes, logits = rule.weights.size, rule.logits.size
         cuts = sum(part.places.size for part in rule.parts)
         sizes = (classes, logits, cuts, density.size)
-        self.limits = np.repeat([WEIGHT_STEP, LOGIT_STEP, CUT_STEP, DENSITY_STEP], sizes)
-        self.ridge = np.concatenate([
-            np.full(classes, WEIGHT_RIDGE), np.full(logits, LOGIT_RIDGE), np.zeros(cuts), density.ridge
-        ])
+        self.limits = np.repeat([LOG_STEP, LOGIT_STEP, CUT_STEP, LOG_STEP], sizes)
+        self.ridge = np.concatenate([np.full(classes + logits, RIDGE), np.zeros(cuts), density.ridge])
         self.prior = np.where(np.repeat(np.arange(4) == 2, sizes), CUT_PRIOR, self.ridge)
         """Precision of each parameter beforehand, by which a rule is priced: the ridge, and that of a cut anywhere."""
         self.numbers = classes + logits + cuts

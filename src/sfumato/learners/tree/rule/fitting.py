@@ -14,11 +14,12 @@ import numpy as np
 from sfumato.counts import Reports
 from sfumato.domain import Codes, Floats
 from sfumato.evidence import Axis, ColumnCells, Evidence, Resolution
+from sfumato.evidence.fisher import STEPS
 from sfumato.evidence.grids import squared_correlation
 from sfumato.evidence.resolution import effective_dimension, shift_of, spread_of
 from sfumato.learners.stiff_density import StiffDensity
 from sfumato.learners.tree.rule.boxes import BoxTypes, Cuts, Groups, Parts, Rule
-from sfumato.learners.tree.rule.moves import FINAL_STEPS, RuleMoves, RuleState
+from sfumato.learners.tree.rule.moves import RuleMoves, RuleState
 
 Detail = tuple[tuple[float, ...], tuple[float, ...]]
 Pairs = tuple[tuple[int, int], ...]
@@ -275,7 +276,7 @@ def on_form(
     parts, types = on_other_cells(rule, fitted.form.cells if cells is None else cells, form)
     moves = form.moves()
     rule = replace(rule, parts=parts, types=types, density=np.zeros(moves.density.size))
-    return FittedRule(form, moves, moves.fit(rule, FINAL_STEPS))
+    return FittedRule(form, moves, moves.fit(rule, STEPS))
 
 
 def on_other_cells(rule: Rule, cells: Sequence[ColumnCells], form: RuleForm) -> tuple[tuple[Parts, ...], BoxTypes]:

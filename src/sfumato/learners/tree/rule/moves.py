@@ -31,15 +31,12 @@ NODE_PRICE = 2.0
 TYPE_PRICE = 15.0
 """Nats of each type beyond the number of classes: leaves that say "perhaps" have to be clearly shown. By judgement;
 with a smaller price trees get leaves of shares in between that the noise alone explains."""
-REFITTED = 5
-"""Candidates that are fitted in each round, the most promising ones. By judgement; more take longer."""
-WIDELY = 12
-"""The same where none of these raises the score. By judgement; fewer end a search early."""
+REFITTED = (5, 12)
+"""Candidates that are fitted in each round, the most promising ones; and how many where none of these raises the score.
+By judgement; more take longer, fewer end a search early."""
 SCREENING_STEPS = 8
 """Steps of Fisher scoring by which candidates are compared, which start near their end. By judgement; fewer misjudge
 them, more take longer."""
-FINAL_STEPS = 25
-"""Steps of Fisher scoring on other cells, from where a rule is fitted afresh; as many as `climb` takes at most."""
 LEAST_GAIN = 0.5
 """Nats by which a move has to raise the score. By judgement; less than any price, and with 0 a search goes on for
 rounding."""
@@ -53,6 +50,7 @@ DOUBTED = 2.0
 """Times what a simplification saves that the quadratic expansion may take it to lose, and it is tried all the same. By
 judgement; more only costs fits."""
 NO_TREE = BoxNode((), -1)
+"""Stands for the tree of a rule whose fit was given up."""
 ROUNDS = 40
 """Moves of a search, at most. By judgement; searches end before."""
 STARTS = 8
@@ -124,12 +122,12 @@ class RuleMoves:
         parts = sum(part.price for part in rule.parts)
         return float(0.5 * learned + parts + TYPE_PRICE * beyond + self.number_price * self.density.size)
 
-    def run(self, state: RuleState, rounds: int = ROUNDS, most: Sequence[int] = (REFITTED, WIDELY)) -> RuleState:
+    def run(self, state: RuleState, most: Sequence[int] = REFITTED) -> RuleState:
         """Make moves until none raises the score.
 
         most: how many candidates are fitted in a round; the next number where those before raise it not.
         """
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             for many in most:
                 better = self.simplified(self.best(state, self.grown(state), many))
                 if better.score >= state.score + LEAST_GAIN:
@@ -146,7 +144,7 @@ class RuleMoves:
         """
         starts = self.with_a_cut_less(state)
         while starts:
-            ahead = self.run(starts.pop(0), most=[REFITTED])
+            ahead = self.run(starts.pop(0), most=REFITTED[:1])
             if ahead.score >= state.score + NODE_PRICE:
                 state = self.run(ahead)
                 starts = self.with_a_cut_less(state)
@@ -171,7 +169,7 @@ class RuleMoves:
             if state.score < score + LEAST_GAIN:
                 return state
 
-    def best(self, state: RuleState, candidates: Iterator[RuleCandidate], most: int = REFITTED) -> RuleState:
+    def best(self, state: RuleState, candidates: Iterator[RuleCandidate], most: int = REFITTED[0]) -> RuleState:
         """Fit the most promising candidates; return the best of them, or the state where none has a better score.
 
         most: how many are fitted.
