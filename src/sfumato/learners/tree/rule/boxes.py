@@ -66,7 +66,7 @@ class Cuts:
         return np.asarray(np.maximum(high - low, 0.0) / np.diff(self.edges))
 
     def split_cells(self) -> Codes:
-        """Return the cell in which each cut lies."""
+        """Return the index of the cell in which each cut lies."""
         return np.searchsorted(self.edges[1:-1], self.places, side="right")
 
     def moved(self, places: Floats) -> Cuts:
@@ -283,7 +283,7 @@ class BoxFamily:
 
 
 def people_of(rule: Rule, density: StiffDensity) -> Floats:
-    """Return g(t)·w_y as [y, t₁..t_D], up to a factor."""
+    """Return the density of true cells times the weight of each class, g(t)·w_y as [y, t₁..t_D], up to a factor."""
     log = density.log(rule.density)
     g = np.exp(log - log.max())
     return np.asarray(np.exp(rule.weights).reshape(-1, *(1,) * len(density.shape)) * g)

@@ -174,14 +174,16 @@ class RuleSearch:
         return fitted if state is fitted.state else replace(fitted, state=state)
 
     def one_leaf(self) -> FittedRule:
-        """Return the rule of one leaf, without columns: everybody has the classes' shares."""
+        """Return the fitted rule without columns, whose only leaf has the classes' shares."""
         counts = np.asarray(self.reports.counts(), np.float64)
         form = form_of(self.reports, self.axes, (), self.classes)
         moves = form.moves()
         return FittedRule(form, moves, moves.fit(Rule.nothing([], counts / counts.sum(), 0)))
 
     def extended(self, fitted: FittedRule, j: int) -> ExtendedRule:
-        """Return the rule over column j besides; its dependence on the rule's columns is modelled where it is strong.
+        """Return the rule with one more column, j, and what a cut there is expected to gain.
+
+        The dependence of the column on those of the rule is modelled where it is strong.
 
         Where there would be too many boxes or dimensions, the rule stays as it is, with a gain of −∞.
         """

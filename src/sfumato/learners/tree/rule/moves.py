@@ -214,7 +214,7 @@ class RuleMoves:
         return float(self.number_price * (classes - 1) + TYPE_PRICE * (types >= classes))
 
     def relabelled(self, state: RuleState) -> Iterator[RuleCandidate]:
-        """Yield rules with other types of boxes: of single ones, of pairs, of all that the expansion would change."""
+        """Yield rules in which boxes have other types: a single box, a pair, or all that the expansion would change."""
         flips = self.flips(state)
         if flips.size:
             for gain, chosen in descents(flips.score, flips.gram):

@@ -108,7 +108,9 @@ def _grow(types: BoxTypes, box: Box, needed: dict[Extents, NDArray[np.int64]] | 
 
 
 def _cost(types: BoxTypes, box: Box, j: int, k: int, needed: dict[Extents, NDArray[np.int64]] | None) -> float:
-    """Return how many splits follow after a box is split; where that is not computed, minus the share of changes there.
+    """Return the cost of splitting a box at a place: how many splits both sides need.
+
+    Where ``needed`` is None: minus the share of neighbours across the place that differ in type.
 
     j, k: the column of the split, and how many parts lie below it.
     """
