@@ -152,10 +152,10 @@ class TreeClassifier(Learner):
     def _rule(self, search: RuleSearch, chosen: tuple[int, ...]) -> FittedRule | None:
         """Return a rule that foretells held-out reports better than the joint model of the chosen columns does."""
         rough = search.find(chosen)
-        fitted = search.finished(rough)
+        fitted = search.fit_finely(rough)
         lead = lead_of_rule(search, fitted, chosen)
-        if lead <= CLEARLY_BETTER and (better := search.again(rough)) is not rough:
-            fitted = search.finished(better)
+        if lead <= CLEARLY_BETTER and (better := search.search_again(rough)) is not rough:
+            fitted = search.fit_finely(better)
             lead = lead_of_rule(search, fitted, chosen)
         return fitted if lead > (BETTER if fitted.form.columns else -CLEARLY_BETTER) else None
 
