@@ -15,7 +15,7 @@ from sfumato.domain.values import Floats, as_numbers, refuse
 
 @dataclass(frozen=True)
 class Interval:
-    """A domain of numbers between two bounds.
+    """The possible answers to a numeric question: the numbers between two bounds.
 
     ``low``, ``high``: the smallest and the largest number that people may answer, both included.
     ``integer``: True: only whole numbers are answers.
@@ -82,7 +82,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Row:
-    """A domain of rows: several numbers of one person that are blurred together, each with a name and an Interval."""
+    """The possible answers to several numeric questions that are blurred together, one number each for one person.
+
+    ``columns``: name → Interval of each number.
+    """
 
     columns: dict[str, Interval]
 
@@ -100,7 +103,7 @@ class Row:
 
 
 def _is_finite(number: Any) -> bool:
-    """Return whether a number is finite as a float."""
+    """Return whether a number is finite as a float; a whole number that no float holds is not."""
     try:
         return math.isfinite(number)
     except OverflowError:  # a whole number that no float holds
@@ -108,5 +111,5 @@ def _is_finite(number: Any) -> bool:
 
 
 def _spelt(bound: float) -> str:
-    """Return a bound as text with up to twelve digits, thousands set off where it is whole."""
+    """Return a bound of an interval as text with up to twelve digits, thousands set off where it is whole."""
     return f"{bound:,.0f}" if bound.is_integer() and abs(bound) < 1e15 else f"{bound:.12g}"

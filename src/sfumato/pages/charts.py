@@ -56,8 +56,8 @@ def within_bounds(share: float) -> float:
 def share_bars(rows: Sequence[Row], marks: Sequence[Mark] = ()) -> Html:
     """Draw categories as bars as wide as the screen allows, each with its 90 % confidence interval; return HTML.
 
-    ``rows``: for each category its label, share and interval, as the module says; ``marks``: further shares, drawn as
-    lines across the bars.
+    ``rows``: for each category a mapping with ``label``, ``value``, ``stderr``, ``from`` and ``to`` (the interval's
+    ends) and ``within_noise``, which greys it; ``marks``: further shares, drawn as lines across the bars.
     """
     top = _reach(rows, marks)
     return tag("dl", *(_share_bar(row, top, _marks_of(marks, i)) for i, row in enumerate(rows)), class_="shares")
@@ -144,8 +144,9 @@ def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
 def histogram(rows: Sequence[Row], description: str, marks: Sequence[Mark] = ()) -> Html:
     """Draw shares as bars over the intervals of a number line, each with its 90 % confidence interval; return SVG.
 
-    ``rows``: for each interval its ends, share and confidence interval, as the module says; ``description``: for those
-    who cannot see it; ``marks``: further shares, drawn as lines across the bars.
+    ``rows``: for each interval of numbers a mapping with its ends ``low`` and ``high``, its share ``value``,
+    ``stderr``, ``from`` and ``to`` (the confidence interval's ends) and ``within_noise``, which greys it;
+    ``description``: for those who cannot see it; ``marks``: further shares, drawn as lines across the bars.
     """
     x_of, height, frame = _frame(rows, _reach(rows, marks))
     drawn = []
