@@ -176,8 +176,8 @@ class Cells:
         return np.where(np.isnan(numbers), MISSING, cells).astype(np.int64)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
-        """Return the midpoints of the intervals with these codes (indices), as an array; NaN where a code is −1
-        (missing)."""
+        """Return the midpoints of the intervals with these codes (indices), an array; NaN where a code is −1 (missing).
+        """
         return np.where(codes < 0, np.nan, self.values[codes])
 
 

@@ -52,7 +52,8 @@ class Interval:
         return float(self.high) - float(self.low)
 
     def clean(self, values: ArrayLike, *, clamp: bool = False, first_row: int = 0) -> Floats:
-        """Return values as floats, NaN where missing; a value outside the domain is an error that names its row.
+        """Return answers as an array of floats, NaN where missing; one outside the domain raises ValueError with its
+        row.
 
         ``clamp``: True: values outside become the nearest bound instead. ``first_row``: the number of the first value
         in the whole table, from 0.
@@ -70,7 +71,10 @@ class Interval:
         return numbers
 
     def clean_one(self, value: Any, *, clamp: bool = False) -> float:
-        """Return a single value that is not missing as a float, checked (and clamped) as ``clean`` does."""
+        """Return one answer, not missing, as a float; a value outside the domain raises ValueError.
+
+        ``clamp``: True: a value outside becomes the nearest bound instead.
+        """
         if type(value) in (int, float) and self.low <= value <= self.high and (not self.integer or value == int(value)):
             return float(value)
         return float(self.clean(value, clamp=clamp))
