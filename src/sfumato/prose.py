@@ -22,8 +22,8 @@ LARGEST_FLOAT = Decimal("1.7e308")  # just below the largest float, 1.797e308: m
 def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
     """Write a number for prose: few digits, thousands set off, no powers of ten unless it is tiny or huge.
 
-    ``digits``: how many significant ones. ``up``: round up, as what a report reveals must be: towards less privacy. NaN
-    is "unknown", infinity "unlimited".
+    ``digits``: how many significant ones. ``up``: True: round up, so that what a report reveals is never understated.
+    NaN is "unknown", infinity "unlimited".
 
     >>> in_words(1296000), in_words(0.12345), in_words(Fraction(19, 3), up=True)
     ('1,296,000', '0.1235', '6.334')
@@ -53,8 +53,8 @@ def _rounded(number: float | Fraction, digits: int, up: bool) -> Decimal:
 def percent(share: float | Fraction, digits: int = 1, *, up: bool = False) -> str:
     """Write a share as percent: "12.3 %" for 0.123.
 
-    ``digits``: how many after the point. ``up``: round up, from the exact value of a fraction, and leave out closing
-    zeros, as bounds are written.
+    ``digits``: how many after the point. ``up``: True: round up, from the exact value of a fraction, so that a bound is
+    never understated, and leave out closing zeros.
     """
     if not up:
         return f"{100 * share:.{digits}f} %"
@@ -93,7 +93,9 @@ def sentence(text: str) -> str:
 
 
 class Voice:
-    """The writer of sentences and numbers in one language; ``languages/<language>.json`` holds the sentences by name.
+    """The writer of sentences and numbers in one language, "en", "de" or "fr".
+
+    ``languages/<language>.json`` holds the sentences by name.
 
     >>> voice("de").percent(0.123), voice("en")("total.participation")
     ('12,3 %', 'That you take part at all is visible to the collector.')

@@ -26,7 +26,9 @@ SECRET = re.compile("(?:[0-9a-f]{2}){16,512}")
 
 
 class Home:
-    """A person's device in a folder. Nothing is written before it is needed, and the secret is made once.
+    """A person's device in a folder on disk: its secret, the ledger of its reports, and the queue of those to be sent.
+
+    Nothing is written before it is needed, and the secret is made once.
 
     ``folder``: where it is; None: where the platform keeps a person's data (`usual_folder`).
 
@@ -75,7 +77,10 @@ class Home:
         return Outbox(self.make() / "outbox.sqlite", insecure=insecure)
 
     def export(self, path: str | Path) -> None:
-        """Save secret and ledger in the file ``path``: whoever has it and the reports can work out the answers."""
+        """Save secret and ledger in the file ``path``, as a backup that `restore` reads.
+
+        Whoever has this file and the reports can work out the answers.
+        """
         document = {"device": VERSION, "secret": self.secret.hex(), "ledger": json.loads(self.ledger.dumps())}
         write_whole(Path(path), durable_writer(json.dumps(document, ensure_ascii=False, indent=1) + "\n"), mode=0o600)
 
@@ -141,7 +146,7 @@ def _write_once(path: Path, text: str) -> None:
 
 
 def usual_folder() -> Path:
-    """Return the folder in which the platform (or XDG_DATA_HOME) keeps one person's data of this program."""
+    """Return the folder in which the platform keeps one person's data of this program; XDG_DATA_HOME changes it."""
     if os.environ.get("XDG_DATA_HOME"):
         return Path(os.environ["XDG_DATA_HOME"]) / "sfumato"
     if sys.platform == "win32":

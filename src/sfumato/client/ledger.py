@@ -275,16 +275,16 @@ class Ledger:
         )  # fmt: skip
 
     def dumps(self) -> str:
-        """Return the ledger as JSON text, for a file or a browser's storage."""
+        """Return the ledger as JSON text, for a file or a browser's storage; `loads` reads it."""
         limit = {"gamma": None if self.limit.gamma is None else str(self.limit.gamma), "reports": self.limit.reports}
         data: dict[str, Any] = {"ledger": VERSION, "limit": limit, "told": [asdict(each) for each in self.entries]}
         data |= {"receipts": [asdict(each) for each in self.receipts]} if self.receipts else {}
         return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
     def save(self) -> None:
-        """Write the ledger's file whole or not at all, readable by its owner only; nothing for a ledger in memory.
+        """Write the ledger's file, readable by its owner only; a ledger in memory has none, and nothing is done.
 
-        LedgerError where the file was changed since this ledger read it.
+        The file is written whole or not at all. LedgerError where it was changed since this ledger read it.
         """
         if self._path is None:
             return
@@ -333,9 +333,10 @@ class Ledger:
         return Total(chosen, self.language)
 
     def add(self, entries: Iterable[LedgerEntry], receipt: Receipt | None = None) -> None:
-        """Remember and save the ``entries`` of new reports, and the ``receipt`` of their plan, before they leave.
+        """Add the ``entries`` of new reports and the ``receipt`` of their whole plan (None: none); save the ledger.
 
-        LimitError, and nothing is remembered, where one of them is beyond the limit.
+        This is done before the reports are sent. LimitError, and nothing is remembered, where one of them is beyond the
+        person's limit.
         """
         new, before = tuple(entries), (self.entries, self.receipts)
         if not new and receipt is None:

@@ -152,7 +152,10 @@ class Outbox:
         return state
 
     def entries(self, state: State | None = None) -> list[Entry]:
-        """Return the reports in this state (None: in any), ordered by address, plan and id."""
+        """Return the reports in the queue, with their states, as a list ordered by address, plan and id.
+
+        ``state``: only those in this state: "waiting", "sent", "refused" or "withdrawing"; None: all.
+        """
         return self._read("WHERE ?1 IS NULL OR state = ?1 ORDER BY submit, plan, id", state)
 
     def withdraw(self, id: str) -> bool:
@@ -340,7 +343,8 @@ class Outbox:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Raise SQLite's errors as OutboxError, with a sentence that names the file and says what to do."""
+        """Turn SQLite's errors raised inside this context into OutboxError, which names the file and says what to do.
+        """
         try:
             yield
         except sqlite3.OperationalError as error:

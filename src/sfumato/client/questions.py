@@ -1,4 +1,5 @@
-"""A plan's attributes as a device answers them: how answers are read, which report is drawn once, and what is sent."""
+"""A plan's attributes as a device answers them: how answers are read, how each is blurred once, and what is then sent.
+"""
 
 from __future__ import annotations
 

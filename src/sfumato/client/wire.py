@@ -177,7 +177,7 @@ def check_address(address: str, insecure: bool = False) -> SplitResult:
 
 
 def origin_of(address: str) -> str:
-    """Return the origin of an address (scheme, host and unusual port), as browsers write it.
+    """Return the origin of a web address (scheme, host and unusual port) as text, as browsers write it.
 
     >>> origin_of("HTTPS://Town.example:443/submit")
     'https://town.example'

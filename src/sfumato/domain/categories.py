@@ -81,7 +81,7 @@ class Categories:
 
     @cached_property
     def mixed(self) -> bool:
-        """Whether the labels are of several kinds (texts, numbers, truth values)."""
+        """Whether the labels are of more than one kind of texts, numbers and truth values."""
         return not isinstance(self.labels, range) and are_mixed(self.labels)
 
     @cached_property

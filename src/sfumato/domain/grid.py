@@ -1,4 +1,5 @@
-"""The spaces of codes that stand for numbers: equally spaced numbers, and cells between edges."""
+"""The sets of numbers that codes (whole numbers from 0) stand for: equally spaced numbers, and intervals between edges.
+"""
 
 from __future__ import annotations
 

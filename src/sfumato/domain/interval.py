@@ -48,12 +48,11 @@ class Interval:
 
     @property
     def width(self) -> float:
-        """The distance from ``low`` to ``high``."""
+        """The distance from the smallest to the largest number of the interval, as a float."""
         return float(self.high) - float(self.low)
 
     def clean(self, values: ArrayLike, *, clamp: bool = False, first_row: int = 0) -> Floats:
-        """Return answers as an array of floats, NaN where missing; one outside the domain raises ValueError with its
-        row.
+        """Return answers as an array of floats, NaN where missing; one outside the domain is an error with its row.
 
         ``clamp``: True: values outside become the nearest bound instead. ``first_row``: the number of the first value
         in the whole table, from 0.

@@ -89,7 +89,7 @@ def _no_number(array: NDArray[Any], first: int) -> tuple[int, Any]:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas' NA."""
+    """Return whether a value stands for a missing one: None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(value)

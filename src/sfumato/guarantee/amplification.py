@@ -1,4 +1,7 @@
-"""Compute everything that follows from γ alone: beliefs, breaches, and sentences about them (EGS03 §4 and §7)."""
+"""Compute what follows from γ alone, the largest factor of a report on odds: beliefs, breaches, sentences.
+
+It is §4 and §7 of EGS03.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Compiled counting of people in column bitmaps; imported only where numba is installed.
+"""Compiled counting of people by the items that their reports show; imported only where numba is installed.
 
-A column bitmap has a bit for every person, set where the person's report shows the item.
+It reads column bitmaps, one for each item: a bit for every person, set where the person's report shows the item.
 """
 
 from __future__ import annotations

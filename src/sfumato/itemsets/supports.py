@@ -144,7 +144,7 @@ def runs_of(itemsets: Codes) -> Codes:
 
 
 def largest_of(baskets: Baskets) -> int:
-    """Return the size of the largest basket, 0 where there is none."""
+    """Return the size (number of items) of the largest basket, 0 where there is none."""
     return int(baskets.sizes.max(initial=0))
 
 

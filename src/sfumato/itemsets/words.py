@@ -42,12 +42,12 @@ Found = tuple[str, float, float]
 
 
 def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadth: int = BREADTH) -> Any:
-    """Find frequent words that no list holds, from reports of their beginnings, the most frequent first.
+    """Find frequent words that no list holds, from blurred reports of their first letters, the most frequent first.
 
     ``reports``: what ``words.randomize`` returned, or ``plan.counts(…)`` of a plan that asks ``words.questions(name)``.
     ``words``: the `sf.Words` that made the reports. ``min_share``: the smallest share of people that a returned word
-    may have. ``breadth``: how many beginnings are continued at each length; more find rarer words and take longer. The
-    table (pandas, or records where pandas is missing) has the columns
+    may have. ``breadth``: how many beginnings of words are continued at each length; more find rarer words and take
+    longer. The table (pandas, or records where pandas is missing) has the columns
 
         word      the word, cut to ``words.longest`` letters
         share     estimated share of people who have it
@@ -56,7 +56,7 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
     Words are returned only where they stand out from the noise. A share is estimated from the people whose device drew
     a length that holds the whole word. For smaller errors, ask other people with the list,
     ``sf.SubsetResponse(sf.Categories([*found["word"], "something else"]), gamma=…)``; a second report of the same
-    people multiplies γ.
+    people multiplies γ, the bound on what they reveal.
 
     >>> import sfumato as sf
     >>> slang = sf.Words("ehijklnopsuw", longest=5, gamma=19)

@@ -102,7 +102,7 @@ class Page:
         self, rows: Iterable[Mapping[str, object] | Sequence[object]], columns: Sequence[str] | None = None, *,
         wrap: bool = False,
     ) -> Page:
-        """Add a table; the first cell of a row is its heading.
+        """Add an HTML table to the section; the first cell of a row is its heading.
 
         ``rows``: mappings, or cells in the order of ``columns``. ``columns``: the headings; None: the keys of the first
         row. ``wrap``: True: long cells break their lines, for tables of words.
@@ -126,7 +126,7 @@ class Page:
         return self.add(tag("p", *(swatch(*pair) for pair in kinds.items()), class_="legend"))
 
     def cards(self, cards: Iterable[Card]) -> Page:
-        """Add charts with their words side by side, as many in a line as the width takes."""
+        """Add charts with their titles and words as boxes side by side, as many in a line as the page's width takes."""
         return self.add(tag("div", *(self._card(card) for card in cards), class_="grid"))
 
     def footer(self, *parts: object) -> Page:

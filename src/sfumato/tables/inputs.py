@@ -117,7 +117,7 @@ class TableFile(ABC):
 
     @abstractmethod
     def read(self) -> Any:
-        """Return the whole file as a PyArrow table."""
+        """Return the whole file as a PyArrow table in memory."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Any]:
@@ -405,9 +405,10 @@ def _form_of(content: bytes) -> type[TableFile]:
 
 
 def read_table(path: str | Path, *, text: Iterable[str] = (), empty: Iterable[str] = ()) -> Any:
-    """Read a file as a PyArrow table; in CSV "NA" and "null" are texts as others, unless ``empty`` lists them.
+    """Read a file (CSV, JSON Lines or Parquet, by its extension) as a PyArrow table.
 
-    ``text``: the names of columns that stay texts even if they look like numbers or dates.
+    ``text``: the names of columns that stay texts even if they look like numbers or dates. ``empty``: texts that stand
+    for a missing field of a CSV, such as "NA"; without it they are texts as others.
     """
     file = table_file(Path(path), text=text, empty=empty)
     with file.refusing():
