@@ -248,8 +248,7 @@ def channels_of(plan: Plan) -> dict[str, Mechanism]:
 
 
 def columns_of(name: str) -> tuple[str, str, str]:
-    """Return the three columns that a question may have in a table: reports, their codes, and the levels people chose.
-    """
+    """Return three columns that a question may have in a table: reports, their codes, and the levels people chose."""
     return name, name + CODE_SUFFIX, name + LEVEL_SUFFIX
 
 

@@ -66,8 +66,7 @@ def rows_of(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def half_widths(variances: Floats) -> dict[str, float]:
-    """Return half the width of shares' 90 % bars, from their variances: {"typical": the median, "worst": the largest}.
-    """
+    """Return half the width of shares' 90 % bars from their variances, a dict: ``typical`` (the median), ``worst``."""
     widths = NINETY_PERCENT * np.sqrt(np.maximum(variances, 0.0))
     return {"typical": float(np.median(widths)), "worst": float(widths.max())}
 

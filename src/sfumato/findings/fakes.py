@@ -106,8 +106,7 @@ def scale_to_fakes(worst: Mapping[str, float]) -> list[dict[str, float | None]]:
 
 @lru_cache(maxsize=64)
 def most_likely(channel: Channel) -> Floats:
-    """Return an array with max_x P[s | x] for every report code s: its chance under the answer that makes it likeliest.
-    """
+    """Return an array with max_x P[s | x] for every report code s, its chance under the answer that suits it best."""
     law = channel.balanced()
     if law is not None:
         return np.full(channel.outputs.size, max(law.inside, law.outside))

@@ -279,8 +279,10 @@ def _moved_text(what: str, by: float) -> str:
 
 
 def _write_signs(questions: Mapping[str, Figures]) -> list[str]:
-    """Write sentences on whether reports look as if they came through their channels: on heaps of equal ones, and
-    misfits."""
+    """Write sentences on whether reports look as if they came through their channels.
+
+    They name reports that came too often, and questions whose reports misfit their channel.
+    """
     heaped = {name: each["heaps"][0] for name, each in questions.items() if each["heaps"]}
     signs = [
         f"{name}: the report {shown(heap['report'])} came {heap['count']:,} times, where whatever people answer "
