@@ -34,9 +34,9 @@ def plan() -> Plan:
 
 
 def people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """Draw the true answers of n simulated people, within the plan's domains.
+    """Draw the true answers of n simulated people; return a dict with an array for each column of the plan.
 
-    Return a dict with an array for each column.
+    Answers lie within the plan's domains.
     """
     young = rng.random(n) < 0.6
     age = np.clip(np.rint(np.where(young, rng.normal(35, 7, n), rng.normal(62, 6, n))), 20, 79).astype(np.int64)

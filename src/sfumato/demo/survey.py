@@ -53,10 +53,10 @@ class Comparison:
 
     @property
     def error_of_reports(self) -> float:
-        """The error of reports taken at face value, ½ Σ |share of reports − true share| over the cells (intervals or
-        categories).
+        """The error of reports taken at face value, ½ Σ |share of reports − true share| over cells.
 
-        It is a lower bound on the share of people whose report lies in another cell than their answer.
+        A cell is an interval or a category. It is a lower bound on the share of people whose report lies in another
+        cell than their answer.
         """
         return float(np.abs(self.reported - self.truth).sum() / 2)
 

@@ -116,9 +116,9 @@ class Shipped:
         return reasons(tree, features, compared(features, list(columns.values())), say)
 
     def _apply(self, method: Callable[[Any], Any], table: Any) -> Any:
-        """Call ``method`` (a learner's predict) with the columns that the model reads, checked against the plan.
+        """Call a learner's ``method`` (such as predict) with the columns that the model reads, and return the result.
 
-        Return its result.
+        ``table``: of people; its columns are checked against the plan.
         """
         people = people_of(table, self.model.attribute_names_, self.plan)
         with warnings.catch_warnings():  # the columns are matched by name here, where scikit-learn cannot see it

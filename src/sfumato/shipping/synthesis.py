@@ -38,10 +38,10 @@ are some percent, and more reports would change them by less."""
 
 
 def synthesize(plan: Plan, reports: Any, records: int, *, seed: int = 0, progress: Progress = silently) -> Any:
-    """Draw synthetic records from a joint model fitted to the reports.
+    """Draw synthetic records from a joint model fitted to the reports, as a PyArrow table in the plan's column order.
 
-    Return a PyArrow table in the plan's column order. ``records``: how many to draw. ``seed``: decides the fit and the
-    draws. ``progress``: a function that wraps the steps of work, to show them.
+    ``records``: how many to draw. ``seed``: decides the fit and the draws. ``progress``: a function that wraps the
+    steps of work, to show them.
     """
     import pyarrow
 
