@@ -145,7 +145,10 @@ class Subject:
         return read_columns(table, [*self.tables, *self.clear])
 
     def _at_default_level(self, reports: Any) -> dict[str, NDArray[Any]]:
-        """Read the columns of reports, with None for every report that was not sent at the default level."""
+        """Read the columns of reports.
+
+        None stands for a report at another level (strength of blur) than the default one.
+        """
         columns = self._columns(reports)
         for name in self.attributes_with_levels:
             level = read_columns(reports, [name + LEVEL_SUFFIX])[name + LEVEL_SUFFIX]
@@ -156,7 +159,10 @@ class Subject:
 
 
 def subject_of(audited: Plan | Mechanism) -> Subject:
-    """Return the subject of an audit for a plan, or for one mechanism, whose only attribute is called "answer"."""
+    """Return the subject of an audit or of advice: a plan, or a plan made around one mechanism.
+
+    The plan of a mechanism has one attribute, called "answer".
+    """
     if isinstance(audited, Plan):
         name, plan = audited.name, audited
     elif isinstance(audited, Mechanism):

@@ -168,9 +168,9 @@ def _partial_events(tally: ReportTally) -> Iterator[Events]:
 
 
 def _group_events(tally: ReportTally) -> Events:
-    """Count every report (or runs of them, and the two ends) for all true values, each half of them, each quarter, ….
+    """Count every report (or runs of reports) for groups of true values: all, each half of them, each quarter, ….
 
-    The last event of every group is a report that the law rules out.
+    The two ends are counted too. The last event of every group is a report that the law rules out.
     """
     probe, law, counts = tally.probe, tally.probe.law, tally.counts
     size, people = probe.tested.size, counts.sum(axis=0)
@@ -206,9 +206,9 @@ def _first_of_runs(tally: ReportTally) -> Codes:
 
 
 def _value_events(tally: ReportTally) -> Events:
-    """Count every report for every single true value.
+    """Count, for every single true value, how often each report came; the counts are tested against stated chances.
 
-    Where the table is large, sixteenths of the value's law instead.
+    Where the table is large, sixteenths of the value's law are counted in place of reports.
     """
     probe, people = tally.probe, tally.counts.sum(axis=0)
     true = [_group_name(probe, np.array([column])) for column in range(probe.tested.size)]

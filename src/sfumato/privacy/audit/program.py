@@ -191,8 +191,7 @@ class AuditedProgram:
         return self._process.stdout.readline(LONGEST_LINE)
 
     def _describe_end(self) -> str:
-        """Write the program's exit code and the last line of its standard error that has "Error" in it, or any last
-        line."""
+        """Write the program's exit code and the last line on its standard error with "Error" in it, or any last one."""
         code = self._process.wait(self.patience)
         self._errors.seek(0)
         lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
