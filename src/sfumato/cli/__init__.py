@@ -196,7 +196,7 @@ def note(text: str) -> None:
 
 
 def emit_json(value: Any) -> None:
-    """Print a result for machines: JSON on standard output."""
+    """Print a result as JSON on standard output, for machines."""
     print(json_text(value, indent=2))
 
 

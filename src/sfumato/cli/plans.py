@@ -210,7 +210,10 @@ def naming_rows(paths: Path | Sequence[Path], plan: Plan, table: Any, *, reports
 
 
 def _check_reports(plan: Plan, table: Any) -> None:
-    """Raise an error that names the row and column of the first value that is no report of the plan."""
+    """Raise an error that names the row and column of the first value that no device reports under the plan.
+
+    ``table``: of reports.
+    """
     for name in (name for name in plan.attributes if name in table.column_names):
         channel, values = plan.attributes[name].channel, as_array(table.column(name))
         if channel is not None and channel.has_levels:

@@ -35,10 +35,7 @@ class Subject:
 
     @cached_property
     def channels(self) -> dict[str, Channel]:
-        """The channel of every attribute by name.
-
-        Where people choose how strongly to blur, that of the default level.
-        """
+        """The channel of every attribute by name; of several levels (strengths of blur) that of the default one."""
         return {name: each.level(None) for name, each in self.mechanisms.items()}
 
     @cached_property

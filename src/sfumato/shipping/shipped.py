@@ -67,7 +67,7 @@ class Shipped:
     def guarantee(self) -> Mapping[str, Any]:
         """The privacy guarantee of the plan as a dict, its sentences under "words".
 
-        Computed from the plan, not read from a file.
+        It is computed from the plan, not read from the model's file; empty without a plan.
         """
         return {} if self.plan is None else promise_of(self.plan)
 

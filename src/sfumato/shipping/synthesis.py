@@ -80,8 +80,10 @@ def closeness(plan: Plan, reports: Any, synthetic: Any, progress: Progress = sil
 def marginal_distance(attribute: Attribute, reports: Any, synthetic: Any) -> dict[str, Any]:
     """Return a dict with the distance between synthetic records and the reconstruction for one attribute.
 
-        ``distance``  ½ Σ |share of records − reconstructed probability| over ``cells`` intervals or categories
-        ``by_chance`` the distance to expect of records as good as the reconstruction
+        ``distance``   ½ Σ |share of records − reconstructed probability| over ``cells`` intervals or categories
+        ``by_chance``  the distance to expect of records as good as the reconstruction
+
+    ``reports`` and ``synthetic``: tables of reports and of synthetic records.
     """
     name, domain, channel = attribute.name, attribute.domain, attribute.channel
     sample = _present(synthetic.column(name))
@@ -106,6 +108,8 @@ def pair_distance(a: Attribute, b: Attribute, reports: Any, synthetic: Any) -> d
 
         ``distance``        ½ Σ |share of records − reconstructed probability| over pairs of cells
         ``if_independent``  the distance of records with the same values, drawn independently of each other
+
+    A cell is an interval or a category. ``reports`` and ``synthetic``: tables of reports and of synthetic records.
     """
     channels = [_observed_through(a), _observed_through(b)]
     columns = {n: _reports_of(attribute, reports, c) for n, attribute, c in zip("ab", (a, b), channels, strict=True)}

@@ -98,7 +98,7 @@ def held_out(share: float) -> Fold:
 def reports_of(plan: Plan, given: Any, seed: int = 0) -> Reports:
     """Return the reports as `Reports` with only the columns that a model reads, and the class of each.
 
-    ``given``: a table or `Reports`. ``seed``: decides the folds of a table.
+    ``given``: a table or `Reports`. ``seed``: decides the folds (parts of the people held out) of a table.
     """
     if isinstance(given, Reports):
         reports = given

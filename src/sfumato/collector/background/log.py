@@ -27,8 +27,7 @@ class Log:
             print(line.decode(), file=sys.stderr, flush=True)
 
     def store_failed(self, error: StoreError) -> None:
-        """Write a line about a failure of the store with how many came since, at most one line in
-        ``complaint_seconds``."""
+        """Write a line about a failure of the store and how many came since, at most one in ``complaint_seconds``."""
         self._failures += 1
         if time.monotonic() - self._last_complaint > self.settings.complaint_seconds:
             self.event("store", said=str(error), failures=self._failures)

@@ -74,7 +74,10 @@ class Events:
 
     @property
     def p_values(self) -> Floats:
-        """Two-sided p-values, flattened; 1 where hits are within one of their mean, where Hoeffding bounds nothing."""
+        """Two-sided p-values of the events, as a flat array; 1 where hits are within one of their mean.
+
+        Hoeffding's inequality bounds nothing there.
+        """
         far = np.abs(self.hits - self.trials * self.chance) >= 1
         return np.where(far, p_value(self.hits, self.trials, self.chance), 1.0).ravel()
 
