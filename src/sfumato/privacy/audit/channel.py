@@ -322,9 +322,10 @@ def check_amplification(tally: ReportTally, attribute: str, alpha: float) -> Che
 
 
 def _group_reports(halves: list[Codes]) -> list[Floats]:
-    """Sum the counts of both halves of the reports into GROUPS groups of reports at most.
+    """Count neighbouring reports together, in GROUPS groups of about as many reports at most.
 
-    Returns a table for each half: a row a true value, a column a group.
+    halves: counts[report code, true value] of two halves of the sampled reports; one chooses what is tested, the other
+    tests it. Returns a table for each half: a row a true value, a column a group.
     """
     size, whole = len(halves[0]), (halves[0] + halves[1]).sum(axis=1).astype(float)
     group = np.minimum((np.cumsum(whole) - whole / 2) / whole.sum() * GROUPS, GROUPS - 1).astype(int)

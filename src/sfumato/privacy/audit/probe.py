@@ -153,7 +153,10 @@ class ChannelProbe(Probe):
 
     @cached_property
     def running(self) -> Floats:
-        """The running sums F[report code, tested true code] of the chances of reports, in the order of ``turned``."""
+        """F[i, t]: the stated chance that a person with true code t sends one of the first i + 1 report codes.
+
+        Report codes are in the order of `turned`.
+        """
         return np.cumsum(self.turned(self.law), axis=0)
 
     def draw_people(self, rng: np.random.Generator, count: int) -> Codes:

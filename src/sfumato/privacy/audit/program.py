@@ -205,7 +205,10 @@ class AuditedProgram:
     # --- reports --------------------------------------------------------------------------------------------------
 
     def blocks(self, count: int) -> Iterator[slice]:
-        """Yield slices of ``count`` values, one for each request: larger ones while requests take less than BRISK."""
+        """Cut ``count`` true values into slices, one for each request to the program.
+
+        Slices grow while requests take less than BRISK seconds, and shrink where they take long.
+        """
         done = 0
         while done < count:
             size, start = self._size, perf_counter()
