@@ -32,7 +32,7 @@ a larger share the sentence would name differences that nobody acts on. It chang
 
 @dataclass(frozen=True)
 class Width:
-    """How closely a person's number in one attribute can be told from reports: widths of 95 % intervals, in its units."""
+    """How closely a person's number in one attribute can be told from reports: 95 % intervals, in its own units."""
 
     attribute: str
     stated: float | None  # what the channel states; None: it states no width
