@@ -55,8 +55,9 @@ def check_channel(channel: Any) -> Channel:
 
 
 def channels_by_level(channel: Any) -> dict[Any, Channel]:
-    """Return the channel of every level of a mechanism (level None where there is only one).
+    """Return the channel of every level of a mechanism (a strength of blurring that people choose), by level.
 
+    The one level is called None where there is nothing to choose.
     Raises TypeError where the reports of a level cannot be counted by code.
     """
     channels = {level: check_channel(level_channel) for level, level_channel in check_mechanism(channel).levels.items()}
@@ -66,8 +67,9 @@ def channels_by_level(channel: Any) -> dict[Any, Channel]:
 
 
 def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
-    """Return the classes in ``by`` (one label for each of ``size`` reports) and every report's class code.
+    """Return (the different classes, the number of every report's class among them).
 
+    ``by``: the class label of each of ``size`` reports; the classes are counted apart.
     (None, None) where ``by`` is None. A missing label raises ValueError.
     """
     if by is None:

@@ -10,7 +10,7 @@ from numba import njit
 
 @njit(cache=True, error_model="numpy")
 def nearest_codes(values: Any, first: float, stride: float, per: float, size: int) -> Any:
-    """Return the nearest grid code of each number, as `Grid.encode` rounds it.
+    """Return the code of the grid point nearest to each number, as `Grid.encode` rounds it.
 
     code = rint((value·per − first)/stride), limited to 0 … size − 1; −1 for NaN.
     """
@@ -23,7 +23,9 @@ def nearest_codes(values: Any, first: float, stride: float, per: float, size: in
 
 @njit(cache=True)
 def place_into(flat: Any, codes: Any, cell_of_code: Any, cells: int, missing: int) -> None:
-    """Append one column's cells to the records' flat indices, in place: flat ← flat·cells + cell_of_code[code].
+    """Append one column's cells (groups of codes) to the records' indices in an array of counts, in place.
+
+        flat ← flat·cells + cell_of_code[code]
 
     A code below zero (a missing report) counts as the cell ``missing``.
     """
@@ -64,7 +66,10 @@ def count_at(flat: Any, chosen: Any, size: int) -> Any:
 
 @njit(cache=True)
 def count_codes(codes: Any, level: Any, group: Any, size: int, counts: Any) -> None:
-    """Add every report to counts[group, code], in place; a missing one to counts[group, size + its level]."""
+    """Count every report of a column, in place: a report at counts[group, code], a missing one after the codes.
+
+    That is at counts[group, size + level], level the number of the strength of blurring that the person chose.
+    """
     for i in range(codes.size):
         code = codes[i]
         if code < 0:
