@@ -305,8 +305,10 @@ def _check_codes(values: NDArray[Any], size: int) -> None:
 
 
 def kernels_for(size: int) -> Any:
-    """Return the module of compiled loops, or None where numba is not installed or ``size`` reports are too few to
-    wait until it is loaded."""
+    """Return the module of compiled loops for counting ``size`` reports; None where NumPy counts them instead.
+
+    That is where numba is not installed, or the reports are too few to wait until it is loaded.
+    """
     worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
     return kernels_in("sfumato.counts.kernels") if worth else None
 

@@ -99,7 +99,7 @@ class QuestionWork:
         return f"{len(self.questions)} questions"
 
     def merged(self, parts: Sequence[list[Any]]) -> list[Any]:
-        """Return one answer a question from the answers for several parts of the rows."""
+        """Return the answers for all rows, one a question, from the lists of answers for several parts of the rows."""
         return [
             question.merged([part[index] for part in parts]) for index, question in enumerate(self.questions)
         ]

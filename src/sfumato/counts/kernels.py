@@ -35,8 +35,9 @@ def place_into(flat: Any, codes: Any, cell_of_code: Any, cells: int, missing: in
 
 @njit(cache=True)
 def sum_at(flat: Any, weights: Any, chosen: Any, size: int) -> Any:
-    """Sum the weights of the records at each flat index 0 … size − 1; records with an index below zero are left out.
+    """Return an array with the summed weights of the records at each index 0 … size − 1 of flattened counts.
 
+    ``flat``: every record's index; records with one below zero are left out.
     ``chosen`` marks the records that count; an empty array: all do.
     """
     sums = np.zeros(size)
@@ -48,8 +49,9 @@ def sum_at(flat: Any, weights: Any, chosen: Any, size: int) -> Any:
 
 @njit(cache=True)
 def count_at(flat: Any, chosen: Any, size: int) -> Any:
-    """Count the records at each flat index 0 … size − 1; records with an index below zero are left out.
+    """Return an array with the number of records at each index 0 … size − 1 of flattened counts.
 
+    ``flat``: every record's index; records with one below zero are left out.
     ``chosen`` marks the records that count; an empty array: all do.
     """
     counts = np.zeros(size, np.int64)

@@ -114,7 +114,10 @@ class Question(ABC):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns that the question reads, besides class (if ``by_class``), weights and places."""
+        """The names of the columns that must be read to answer.
+
+        Besides the class (if ``by_class``), the weights and the places (row numbers) of records.
+        """
 
     @abstractmethod
     def of(self, part: Reports) -> Any:
@@ -318,7 +321,7 @@ class CountableReports(ABC):
         """Return a list of the answers to several questions, made in one pass over the reports."""
 
     def prepare(self, questions: Sequence[Question]) -> None:  # noqa: B027 (in memory there is nothing to prepare)
-        """Announce questions that will be asked one by one.
+        """Announce questions that will be asked one by one, to save passes over the reports.
 
         Where the reports are not in memory, all of them are answered in one pass and the answers kept.
         """
@@ -415,7 +418,7 @@ class CountableReports(ABC):
         ]
 
     def tallied(self, *, by_class: bool = False) -> dict[str, Counts]:
-        """Count the reports of every blurred column by report code, in one pass; return the counts by column name.
+        """Count how many reports have each report code in every blurred column, in one pass; return `Counts` by name.
 
         ``by_class``: count the classes apart.
         """

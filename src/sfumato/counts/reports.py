@@ -332,7 +332,7 @@ class Reports(CountableReports):
         return name in self._given or name + CODE_SUFFIX in self._given
 
     def _names(self, channels: Any) -> list[str]:
-        """Return the names of the questions that the table has reports of, in the order of its columns.
+        """Return the names of the questions that the table has reports of, as a list in the order of its columns.
 
         Columns ``<name>.code`` and ``<name>.level`` belong to the question ``<name>``.
         """

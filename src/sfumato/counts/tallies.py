@@ -27,9 +27,9 @@ class Counts:
     """How many reports have each report code: all that reconstruction reads.
 
     ``levels``: the tally (histogram and missing reports) of every level (a strength of blurring that people could
-    choose), by its name; where everyone uses the
-    same channel, the one level is called None. ``classes``: the classes that were counted apart, in the order of the
-    histograms' rows, or None. Usually made by `Counts.of`; counts of different people add up with ``+``.
+    choose), by its name; where everyone uses the same channel, the one level is called None. ``classes``: the classes
+    that were counted apart, in the order of the histograms' rows, or None. Usually made by `Counts.of`; counts of
+    different people add up with ``+``.
 
     >>> import sfumato as sf
     >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
@@ -46,7 +46,7 @@ class Counts:
         cls, reports: ArrayLike, channel: Mechanism | Mapping[Any, Channel], *, by: ArrayLike | None = None,
         level: Any = None, weights: ArrayLike | None = None,
     ) -> Counts:
-        """Count the reports of one column.
+        """Count how many reports of one column have each report code.
 
         ``reports``: the reports, missing ones as None or NaN. ``channel``: the channel that made them; a choice of
         levels, or a mapping from level name to channel, where people chose a level. ``by``: the class of each report;
@@ -156,10 +156,11 @@ class Counts:
         return float(self.total**2 / squares) if squares else 0.0
 
     def effective(self) -> Counts:
-        """Return the counts scaled to effective reports: those of each class divided by Σw²/Σw of the class.
+        """Return the counts scaled to how many reports of equal weight would have the same error.
 
-        The shares stay, and the total becomes (Σw)²/Σw² (`worth`), so formulas for the errors of unweighted counts
-        hold. Counts without weights are returned as they are, and equal weights come out as no weights.
+        Those of each class are divided by Σw²/Σw of the class. The shares stay, and the total becomes (Σw)²/Σw²
+        (`worth`), so formulas for the errors of unweighted counts hold. Counts without weights are returned as they
+        are, and equal weights come out as no weights.
         """
         if not self.weighted:
             return self
@@ -175,7 +176,7 @@ class Counts:
 
     @property
     def channel(self) -> Channel:
-        """The channel of all reports; counts of several levels have no single one and raise ValueError."""
+        """The channel that all reports came through; ValueError where people chose among several (levels)."""
         return self._only().channel
 
     @property
@@ -311,7 +312,7 @@ def _of_level(name: Any) -> str:
 
 
 def _plain(number: Any) -> float:
-    """Return a number as int where it is whole, as float otherwise."""
+    """Return a number as Python's int where it is whole, as float otherwise, to be shown or written."""
     return int(number) if float(number).is_integer() else float(number)
 
 
