@@ -79,7 +79,7 @@ class Choice(Mechanism):
 
     @property
     def repeats(self) -> bool:  # type: ignore[override]
-        """Whether a device with a key gives the same report again at every level."""
+        """Whether a device with a secret key always gives the same report to the same answer, at every level."""
         return all(channel.repeats for channel in self._levels.values())
 
     def randomize(

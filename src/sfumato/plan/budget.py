@@ -271,9 +271,8 @@ def _best_size(size: int, gamma: float) -> int:
 def _cost_of_sets(size: int, gamma: float, members: int) -> float:
     """Return R, the relative variance that blurring adds, for reports that are sets of m of d categories.
 
-    m is ``members``, d is ``size``;
-    p = γm/(γm + d − m), the chance that the true category is in the set; ρ that of another;
-    R = m(d − m)/((p − ρ)²(d − 1)) − 1
+        R = m(d − m)/((p − ρ)²(d − 1)) − 1,   m = ``members``, d = ``size``,
+        p = γm/(γm + d − m), the chance that the true category is in the set; ρ that of another
     """
     p = gamma * members / (gamma * members + size - members)
     stray = (p * (members - 1) + (1 - p) * members) / (size - 1)

@@ -365,11 +365,11 @@ class SelectASize(Channel):
         return self._reports(self._only_size(), members, source, False)[:, 0].astype(np.int64).reshape(np.shape(codes))
 
     def _is_tiny(self) -> bool:
-        """Return whether the channel's table can be written down: one basket size and few items."""
+        """Return whether the channel's table of chances can be written down: one basket size and few items."""
         return self.items.size <= LARGEST_TABLE and len(self.laws) == 1
 
     def _only_size(self) -> int:
-        """Return the one basket size; raise an error if the channel's table cannot be written down."""
+        """Return the one basket size; raise an error if the channel's table of chances is too large to write down."""
         if not self._is_tiny():
             raise ValueError(
                 f"the table of {self.items.size} items and {len(self.laws)} sizes is too large; "

@@ -203,8 +203,7 @@ def _divide(a: np.int64, b: np.int64, powers: Codes, logs: Codes) -> np.int64:
 def _interpolate(points: Codes, values: Codes, coefficients: Codes, powers: Codes, logs: Codes) -> None:
     """Write the coefficients of the polynomial that takes given values at given points, over a finite field.
 
-    ``powers`` and ``logs``: the tables of the field.
-    `values` is overwritten by Newton's divided differences.
+    ``powers`` and ``logs``: the tables of the field. `values` is overwritten by Newton's divided differences.
     """
     size = points.size
     for order in range(1, size):

@@ -153,7 +153,10 @@ class SizeLaw:
         return float(power @ np.array(self.kept)) / self.signal(k) ** 2
 
     def own_power(self, k: int) -> float:
-        """Return the mean square E[g²] of a report's term g for people who have all k items of an itemset."""
+        """Return the mean square E[g²] of a report's term g for people who have all k items of an itemset.
+
+        The mean of g over reports estimates the itemset's support.
+        """
         return float(power_per_kept(self.size, k, self.rho) @ np.array(self.kept)) / self.signal(k) ** 2
 
     def estimator(self, k: int) -> Floats:
@@ -172,9 +175,10 @@ class SizeLaw:
         return np.asarray((1.0 - self.rho) ** q * (-self.rho) ** (k - q) / signal)
 
     def lowest_discoverable_support(self, k: int, reports: float, prevalence: float = 0.0) -> float:
-        """Return the smallest support of k-itemsets that can be found in so many reports: the s with s = 4 σ(s).
+        """Return the smallest support (share of people) of itemsets of k items that can be found in so many reports.
 
-        People without the itemset have each of its items with chance `prevalence`.
+        It is the s with s = 4 σ(s), σ the standard deviation of its estimate. People without the itemset have each of
+        its items with chance `prevalence`.
         """
         return float(support_where_significant(self.noise_power(k, prevalence), self.own_power(k), reports))
 

@@ -81,13 +81,13 @@ class SizeProgram:
 
     @property
     def generator(self) -> SeedGenerator:
-        """The generator of seeds; an error where there are too many items for seeds."""
+        """What makes and expands seeds (short numbers that stand for bitmaps); an error where items are too many."""
         if self.seed is None:
             raise ValueError(f"{self.items} items are too many for seeds; send bitmaps (compress=False)")
         return self.seed
 
     def to_data(self) -> dict[str, Any]:
-        """Return the entry under "sizes" of the program as plain data (docs/programs-baskets.md)."""
+        """Return the program of this basket size as plain data, an entry under "sizes" in docs/programs-baskets.md."""
         return {
             "size": self.size,
             "rho": [self.threshold, self.depth],

@@ -124,11 +124,14 @@ class Baskets:
         return Baskets(self.items.of(chosen), np.searchsorted(entries, self.starts), codes[entries])
 
     def members(self, rows: Codes, size: int) -> Codes:
-        """Return the item codes of baskets that all have `size` items, one row a basket."""
+        """Return the item codes of some baskets that all have `size` items, as an array of one row a basket.
+
+        ``rows``: the baskets' numbers.
+        """
         return np.asarray(self.codes[self.starts[rows][:, None] + np.arange(size)])
 
     def to_lists(self) -> list[list[Hashable]]:
-        """Return the labels of each basket's items."""
+        """Return for each basket the list of its items' labels."""
         labels = self.items.labels
         ends = pairwise(self.starts.tolist())
         return [[labels[code] for code in self.codes[start:stop].tolist()] for start, stop in ends]
@@ -339,7 +342,7 @@ class BasketReports:
         return BasketReports(self.items, np.concatenate([self.sizes, other.sizes]), np.vstack(stacked), self.compressed)
 
     def to_lists(self) -> list[list[Hashable]]:
-        """Return the labels of the items that each bitmap shows; seeds are an error."""
+        """Return for each report, a bitmap, the list of the items' labels that it shows; seeds are an error."""
         if self.compressed:
             raise ValueError("seeds show no items by themselves; call channel.expand(reports) first")
         labels = self.items.labels
@@ -357,7 +360,7 @@ def _disclosed(sizes: Any) -> Sizes:
 
 
 def bitmaps_of(baskets: Baskets) -> Words:
-    """Return true baskets, not blurred, as bitmaps: one row a basket."""
+    """Return true baskets, not blurred, as bitmaps: one row of 64-bit words a basket, a bit for each item."""
     bitmaps = np.zeros((len(baskets), bitmap_width(baskets.items.size)), dtype=np.uint64)
     rows = np.repeat(np.arange(len(baskets)), baskets.sizes)
     bits = np.uint64(1) << (baskets.codes & 63).astype(np.uint64)

@@ -131,12 +131,12 @@ class SeedGenerator:
 
     @property
     def rho(self) -> float:
-        """The chance ρ that an item shows in a uniform seed."""
+        """The chance ρ that an item shows in a random seed: by how much items that people lack are inserted."""
         return self.threshold / 2.0**self.depth
 
     @property
     def bits(self) -> int:
-        """How many bits a seed has."""
+        """How many bits a seed has, the length of a report."""
         return self.degree * elements_of(self.construction, self.depth, self.independence)
 
     @property
@@ -251,7 +251,7 @@ class SeedGenerator:
 
     @cached_property
     def _tables(self) -> Words:
-        """The tables by which seeds are expanded into bitmaps of all items."""
+        """The tables by which seeds are expanded into bitmaps of all items, as ``_tables_of`` makes them."""
         return self._tables_of(self.columns)
 
     def _tables_of(self, columns: Words) -> Words:
@@ -314,7 +314,10 @@ def polynomial_bits(items: int, depth: int, independence: int) -> int:
 
 
 def degree_of(construction: Construction, items: int, depth: int) -> int:
-    """Return the degree w of the smallest field GF(2^w) that a construction can use for so many items."""
+    """Return the degree w of the smallest field GF(2^w) in which seeds for so many items can be made.
+
+    ``construction``: "bch" or "polynomial". ``depth``: the chance that an item shows is a multiple of 2^-depth.
+    """
     return max(2, (items * depth).bit_length() if construction == "bch" else max((items - 1).bit_length(), depth))
 
 

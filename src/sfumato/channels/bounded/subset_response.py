@@ -343,7 +343,7 @@ class SubsetResponse(Channel):
         return sets if codes.ndim else sets[0]
 
     def _set(self, code: int) -> tuple[Any, ...] | None:
-        """Return the labels in the set that a report code names; None for −1, a missing report."""
+        """Return the labels of the categories in the set that a report names, by its code; None for −1, missing."""
         if code < 0:
             return None
         is_held = self.slices.holds(np.arange(self.domain.size), code)
@@ -449,7 +449,10 @@ def _spread(p: Fraction, stray: Fraction, categories: int) -> Fraction:
 
 
 def share_beside(prime: int, digits: int, width: int) -> Fraction:
-    """Return the chance that a random set which holds one place also holds a given other place, whichever it is."""
+    """Return the chance that a random set of categories which holds one also holds a given other, the same for all.
+
+    ``prime``, ``digits`` and ``width``: q, m and w of the grid on which the categories lie.
+    """
     places = prime**digits
     return Fraction(width * places // prime - 1, places - 1)
 

@@ -91,7 +91,7 @@ class Program:
         return max([last, *inner])
 
     def _check_law(self, rows: int | None) -> None:
-        """Raise an error if the law, or ``rows`` of its rows, takes more memory than is allowed."""
+        """Raise an error if the table of chances, or ``rows`` of its rows, takes more memory than is allowed."""
         if self._entries(rows) > MOST_ENTRIES:
             raise ValueError(
                 f"the law has {self._entries(rows):,} entries, more than the {MOST_ENTRIES:,} that can be held; "
@@ -135,7 +135,10 @@ class Program:
         return self, None
 
     def exact(self, most: int = EXACT_PRODUCT) -> NDArray[Any] | None:
-        """Return the law in whole numbers, times one common factor; None where that takes over ``most`` products."""
+        """Return the table of chances P[report code, true code] in whole numbers, all times one common factor.
+
+        None where that takes more than ``most`` multiplications.
+        """
         work = sum(a.inputs * a.outputs * b.outputs for a, b in zip(self.steps, self.steps[1:], strict=False))
         if work > most or (self.steps and self.steps[0].inputs * self.steps[0].outputs > most):
             return None

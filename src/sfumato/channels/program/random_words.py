@@ -57,7 +57,10 @@ class WordSource(ABC):
 
 
 class SecureWords(WordSource):
-    """A source of words that nobody can predict: AES-256 in counter mode, or the operating system's generator."""
+    """A source of random words that nobody can predict: AES-256 in counter mode, or the operating system's generator.
+
+    It blurs people's real answers.
+    """
 
     def __init__(self) -> None:
         self._stream: Any = None
@@ -68,7 +71,7 @@ class SecureWords(WordSource):
         self._zeros = b""
 
     def rows(self, codes: Codes, per_code: int) -> Words:
-        """Return fresh words, one row a code; valid until the next call, because large requests share one buffer."""
+        """Return fresh random words, one row a code; valid until the next call: large requests share one buffer."""
         count = codes.size * per_code
         if 8 * count <= SMALL_BYTES // 2:
             return self.draw(count).reshape(codes.size, per_code)
@@ -114,7 +117,7 @@ class SecureWords(WordSource):
             self._stream = _aes_counter_stream()
 
     def _generate(self, size: int) -> bytes:
-        """Produce so many random bytes."""
+        """Produce ``size`` random bytes, from the cipher or the operating system."""
         self._produced += size
         return os.urandom(size) if self._stream is None else self._stream.update(bytes(size))
 
@@ -133,7 +136,7 @@ def _aes_counter_stream() -> Any:
 
 
 class SimulatedWords(WordSource):
-    """A source of words for simulations that must repeat: one 64-bit draw of a NumPy generator each.
+    """A source of random words for simulations that must repeat: one 64-bit draw of a NumPy generator each.
 
     A batch gives the same words as single calls. A seed's words share nothing with ``default_rng(seed)``; those of a
     generator are scrambled, so that the noise is independent of data drawn from a generator in the same state.
@@ -179,7 +182,7 @@ class KeyedWords(WordSource):
         self._context = context
 
     def rows(self, codes: Codes, per_code: int) -> Words:
-        """Return the words of every code, computed once for each different code."""
+        """Return the random words of every code, one row a code; computed once for each different code."""
         row_of = {code: self.row(code, per_code) for code in set(codes.ravel().tolist())}
         rows = [row_of[code] for code in codes.ravel().tolist()]
         return np.array(rows, dtype=np.uint64).reshape(codes.size, per_code)

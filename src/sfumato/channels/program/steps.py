@@ -186,8 +186,8 @@ class Shift(Step):
 class Window(Step):
     """A step that draws the next code near the given code c, or anywhere else.
 
-    With chance inside/2^63 it is one of the codes c, …, c + window − 1, each as likely; else one of the ``others``
-    next codes outside this window, each as likely. The window never wraps: there are window + others next codes.
+    With chance inside/2^63 it is one of the codes c, …, c + window − 1, each as likely; else one of the ``others`` next
+    codes outside this window, each as likely. The window never wraps: there are window + others next codes.
     """
 
     name = "window"
@@ -217,7 +217,7 @@ class Window(Step):
 
     @property
     def chance(self) -> float:
-        """The chance that the next code lies in the window that begins at the code."""
+        """The chance that the next code lies in the window of codes from the given code on: inside/2^63."""
         return self.inside / HALF
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
