@@ -44,7 +44,7 @@ RUN_OFF = 15.0
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """The result of a logistic regression.
+    """The result of fitting a logistic regression: coefficients with their covariance.
 
     ``coef``: β[category but the first, column], row after row. ``covariance``: that of ``coef``, infinite where
     ``bounded`` is False: the likelihood has no maximum. ``log_likelihood``: Σ w log P at β.
@@ -57,7 +57,7 @@ class LogisticFit:
 
 
 def fit_logistic(numbers: Floats, answer: CategoricalOutcome, weights: Floats, *, robust: bool) -> LogisticFit:
-    """Fit a logistic regression by Fisher scoring.
+    """Fit a logistic regression, by climbing to the largest likelihood (Fisher scoring).
 
     ``numbers[person, column]``: the columns. ``answer``: the outcome. ``weights``: one a person. ``robust``: compute
     the sandwich covariance, which weights need. Nothing may be missing.
@@ -75,7 +75,11 @@ def fit_logistic(numbers: Floats, answer: CategoricalOutcome, weights: Floats, *
 
 @dataclass(frozen=True, eq=False)
 class LogisticPoint:
-    """β and the likelihood of the reports there, as `climb` moves it; ``z[person, column]`` are the columns."""
+    """A point on the way to the largest likelihood: coefficients β, and the likelihood of the reports there.
+
+    `climb` goes from point to point. ``z[person, column]``: the columns to explain by. ``answer``: the outcome.
+    ``weights``: of each person. ``beta[category but the first, column]``: the coefficients.
+    """
 
     z: Floats
     answer: CategoricalOutcome
@@ -84,31 +88,40 @@ class LogisticPoint:
 
     @cached_property
     def sigma(self) -> Floats:
-        """P(category) of every person."""
+        """P(category | columns) at these coefficients, as an array [person, category] with rows that sum to 1.
+
+        Of the true outcome, without regard to the person's report.
+        """
         odds = np.hstack([np.zeros((len(self.z), 1)), self.z @ self.beta.T])
         sigma = np.exp(odds - odds.max(axis=1, keepdims=True))
         return np.asarray(sigma / sigma.sum(axis=1, keepdims=True))
 
     @cached_property
     def _with_report(self) -> tuple[Floats, Floats]:
-        """P(category and report) and P(report) of every person."""
+        """The chances of the person's report at these coefficients, as two arrays.
+
+        P(category and report), [person, category], and P(report), [person].
+        """
         both = self.answer.chances * self.sigma
         return both, np.maximum(both.sum(axis=1), LEAST_DOUBLE)
 
     @cached_property
     def value(self) -> float:
-        """The log-likelihood Σ w log P."""
+        """The log-likelihood of all reports at these coefficients: Σ w log P(report)."""
         return float(self.weights @ np.log(self._with_report[1]))
 
     @cached_property
     def slope(self) -> Floats:
-        """The slope of log P in each zᵀβ_t."""
+        """How log P(report) changes with each zᵀβ_t, its slope, as an array [person, category but the first]."""
         both, p_report = self._with_report
         return np.asarray((both / p_report[:, None] - self.sigma)[:, 1:])
 
     @cached_property
     def slopes(self) -> tuple[Floats, Floats]:
-        """The score of β, and its information Σ w·(information of one report) ⊗ z zᵀ."""
+        """First and expected second derivatives of the log-likelihood by the coefficients: (score, information).
+
+        A vector and a matrix over the entries of β, row after row; the information is Σ w·(that of one report) ⊗ z zᵀ.
+        """
         score = (self.slope.T @ (self.weights[:, None] * self.z)).ravel()
         others = len(self.beta)
         inner = np.zeros((len(self.z), others + 1, others + 1))
@@ -123,14 +136,20 @@ class LogisticPoint:
         return score, np.asarray(blocks.reshape(self.beta.size, self.beta.size))
 
     def moved(self, step: Floats) -> Self | None:
-        """Return the point a step further, nobody's log odds by more than FURTHEST; None where they grow unbounded."""
+        """Return the point that a step leads to, shortened so that nobody's log odds move by more than FURTHEST.
+
+        ``step``: the change of β, row after row. None where the log odds grow without bound.
+        """
         step = step.reshape(self.beta.shape)
         length = min(1.0, FURTHEST / max(float(np.abs(self.z @ step.T).max()), LEAST_DOUBLE))
         ahead = replace(self, beta=self.beta + length * step)
         return None if float(np.median(np.abs(self.z @ ahead.beta.T))) > RUN_OFF else ahead
 
     def covariance(self, robust: bool) -> Floats:
-        """Return the covariance of β: the inverse information, or with ``robust`` the sandwich."""
+        """Return the covariance matrix of the coefficients: the inverse information, or with ``robust`` the sandwich.
+
+        The sandwich holds where people have different weights.
+        """
         inverse = np.asarray(np.linalg.inv(self.slopes[1]), dtype=np.float64)
         if not robust:
             return inverse
