@@ -6,11 +6,11 @@ import pytest
 from sfumato.reconstruction.density.atoms import AtomSearch
 from sfumato.reconstruction.density.curves import SOFT_DENSITY, PenalisedCurve
 from sfumato.reconstruction.density.heaps import Heaps, find_heaps
-from sfumato.reconstruction.layout import _rounding
+from sfumato.reconstruction.layout import integer_rounding
 from tests.reconstruction.density.blurred import bump, reports_of
 
 CELLS = 60
-ROUNDINGS = (_rounding(np.arange(CELLS), 5), _rounding(np.arange(CELLS), 10))
+ROUNDINGS = (integer_rounding(np.arange(CELLS), 5), integer_rounding(np.arange(CELLS), 10))
 
 
 def found(truth: np.ndarray, sd: float) -> Heaps | None:

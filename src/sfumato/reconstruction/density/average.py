@@ -113,16 +113,16 @@ def smooth(evidence: Evidence, candidates: Candidates, to_intervals: Matrix) -> 
     curves = tuple(PenalisedCurve(evidence, family) for family in (SOFT_DENSITY, LOG_DENSITY))
     table, roundings = curves[0].table, candidates.roundings
     broad = curves[0].descend(down_to=BROAD)
-    told = told_table(table, candidates.points, roundings.places)
+    told = told_table(table, candidates.points, roundings.values)
     heaps = find_heaps(AtomSearch(curves[0], candidates.points), roundings.tables, broad[-1], told)
     sure = heaps is not None and heaps.promise > DECIDED and heaps.shares.sum() < NEARLY_ALL
-    decided = sure and not roundings.places.size  # whole numbers are named oftener than others are rounded
+    decided = sure and not roundings.values.size  # whole numbers are named oftener than others are rounded
     fits = fit_hypotheses(evidence, broad, () if decided else HYPOTHESES)
     path = [fit for fit in fits if fit.family == SOFT_DENSITY.name]
     beside = Beside([])
     if heaps is not None:
         beside = _heaped(curves, heaps, candidates, to_intervals)
-        if roundings.places.size and beside.log_evidence < best(fits).log_evidence:
+        if roundings.values.size and beside.log_evidence < best(fits).log_evidence:
             beside = Beside([])
     if candidates.points.shape[1] and not decided:
         with_atoms = _with_atoms(curves, path, candidates, to_intervals)
@@ -152,7 +152,7 @@ def _with_round_numbers(
     beside: Beside,
 ) -> SmoothFit:
     """Average fits of cells and of round numbers after them; people at these are counted as atoms, in their cells."""
-    k, places = to_intervals.shape[1], candidates.roundings.places
+    k, places = to_intervals.shape[1], candidates.roundings.values
     if not places.size:
         return _with_error_bars(evidence, widths, candidates, fits, to_intervals, beside)
     to_cells = np.hstack([np.eye(k), np.eye(k)[:, candidates.cell_of[places]]])
@@ -178,7 +178,7 @@ def _heaped(
     top = best(fits)
     atom_table = candidates.points[:, list(top.places)]
     told = [heaps.told_fit(curves[0].evidence.total, atom_table, fit) for fit in fits]
-    if candidates.roundings.places.size:
+    if candidates.roundings.values.size:
         told = [replace(fit, log_evidence=fit.log_evidence + SELDOM) for fit in told]
     return Beside(told, beside.atoms, heaps.heaped(top.cells))
 
