@@ -29,7 +29,7 @@ or smaller tries other cells, but mass goes back only where the likelihood gains
 RESTARTS = 3
 """How often a stalled problem starts afresh. By judgement: more take time where the likelihood is flat, fewer may end
 below the maximum."""
-REST = 5
+PAUSE = 5
 """Steps after a restart before the stopping rule is applied again. By judgement: the extrapolation needs a few new
 ones; with fewer, a restart ends before it gains anything."""
 BISECTIONS = 60
@@ -187,7 +187,7 @@ class Guided:
     log-likelihoods of all problems after each step.
     """
 
-    OF_THOSE_GOING = ("going", "p", "likelihood", "factor", "possible", "exhausted", "restarts", "rest")
+    OF_THOSE_GOING = ("going", "p", "likelihood", "factor", "possible", "exhausted", "restarts", "pause")
 
     def __init__(self, evidence: Evidence, accelerate: Anderson, p: Array) -> None:
         self.evidence, self.accelerate, self.applications = evidence, accelerate, 0
@@ -200,7 +200,7 @@ class Guided:
         self.going = np.arange(p.shape[0])
         self.exhausted = np.zeros(p.shape[0], dtype=bool)
         self.restarts = np.zeros(p.shape[0], dtype=np.int64)
-        self.rest = np.zeros(p.shape[0], dtype=np.int64)  # steps to take before the rule is asked again
+        self.pause = np.zeros(p.shape[0], dtype=np.int64)  # steps to take before the rule is applied again
 
     @property
     def steps(self) -> int:
@@ -259,8 +259,8 @@ class Guided:
         self.best[self.going] = self.p
         self.likelihoods.append(self.likelihoods[-1].copy())
         self.likelihoods[-1][self.going] = self.likelihood
-        done = (stop.reached(self.likelihoods)[self.going] & (self.rest <= 0)) | self.exhausted
-        self.rest -= 1
+        done = (stop.reached(self.likelihoods)[self.going] & (self.pause <= 0)) | self.exhausted
+        self.pause -= 1
         if done.any():
             done[self._revive(np.flatnonzero(done), stop.nats)] = False
             done[self._restart(np.flatnonzero(done), stop.promise)] = False
@@ -279,7 +279,7 @@ class Guided:
         left = self.evidence.totals * (np.where(self.possible, self.factor, 0.0).max(axis=1) - 1.0)
         stalled: Codes = rows[(left[rows] > promise) & (self.restarts[rows] < RESTARTS) & ~self.exhausted[rows]]
         self.restarts[stalled] += 1
-        self.rest[stalled] = REST
+        self.pause[stalled] = PAUSE
         self.accelerate.forget(stalled)
         return stalled
 

@@ -70,7 +70,7 @@ class ColumnSelector:
         return self._losses[chosen, resolution]
 
     def _evidence(self, chosen: Chosen, resolution: Resolution) -> Evidence:
-        """Return the evidence of these columns and the class."""
+        """Return the evidence of these columns and the class, cut at a resolution; chosen: the columns' indices."""
         return Evidence.of_columns(self.reports, [self.axes[j] for j in chosen], resolution)
 
     def gain(self, smaller: Chosen, larger: Chosen) -> tuple[float, float]:
@@ -82,8 +82,8 @@ class ColumnSelector:
         resolution = self._resolution(larger)
         new = tuple(axis for axis, j in enumerate(larger) if j not in smaller)
         before = np.expand_dims(self.loss(smaller, resolution), new)
-        held = self._evidence(larger, resolution).of_fold(THIRDS[0])
-        return mean_and_z(held, before - self.loss(larger, resolution))
+        held_out = self._evidence(larger, resolution).of_fold(THIRDS[0])
+        return mean_and_z(held_out, before - self.loss(larger, resolution))
 
     def _resolution(self, chosen: Chosen) -> Resolution:
         """Return the cells in which a set of columns is judged."""
@@ -133,8 +133,8 @@ class ColumnSelector:
         """Return the columns without those whose loss costs less than LEAST_GAIN, dropped one at a time."""
         while len(chosen) > 1:
             without = {j: tuple(k for k in chosen if k != j) for j in chosen}
-            self.prepare([(rest, chosen) for rest in without.values()])
-            costs = [(self.gain(rest, chosen)[0], j) for j, rest in without.items()]
+            self.prepare([(others, chosen) for others in without.values()])
+            costs = [(self.gain(others, chosen)[0], j) for j, others in without.items()]
             cost, least = min(costs)
             if cost >= LEAST_GAIN:
                 break

@@ -150,7 +150,7 @@ class Expansion:
 
     @cached_property
     def _scale(self) -> Floats:
-        """√(n/R), one number a report cell."""
+        """√(n/R) of each report cell, n its people and R its predicted share."""
         return np.asarray(np.sqrt(self.evidence.block_people / self.reported))
 
     def centred(self, fields: Floats) -> Floats:

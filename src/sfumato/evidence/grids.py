@@ -56,20 +56,20 @@ def fit_grid(evidence: Evidence, steps: int, start: Array | None = None) -> Arra
 
 
 def steps_by_held_out(
-    fitted: Evidence, held: Evidence, blocks: Sequence[int], nats: float, start: Array | None = None
+    fitted: Evidence, held_out: Evidence, blocks: Sequence[int], nats: float, start: Array | None = None
 ) -> tuple[Array, int]:
     """Fit by blocks of EM steps while each block raises the log-likelihood of held-out people by ``nats`` or more.
 
     Return the joint distribution after the last block, and how many blocks were taken.
 
-    fitted, held: the evidence of the people who are fitted and of those held out. blocks: the steps in each block.
+    fitted, held_out: the evidence of the people who are fitted and of those held out. blocks: the steps in each block.
     start: where EM starts; None: at the uniform distribution.
     """
     joints = [] if start is None else [start]
 
     def block() -> float:
         joints[:] = [fit_grid(fitted, next(sizes), joints[0] if joints else None)]
-        return float(held.log_likelihood(joints[0].reshape(1, -1))[0])
+        return float(held_out.log_likelihood(joints[0].reshape(1, -1))[0])
 
     sizes = iter(blocks)
     taken = repeat(block, LikelihoodGain(nats=nats, steps=1, limit=len(blocks)))

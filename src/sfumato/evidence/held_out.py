@@ -54,12 +54,12 @@ def predicted_cells(evidence: Evidence, joint: npt.NDArray[np.floating]) -> Arra
     return evidence.predict(joint.reshape(1, -1)).reshape(evidence.product.report_shape)
 
 
-def mean_and_z(held: Evidence, gains: Floats | Array) -> tuple[float, float]:
+def mean_and_z(held_out: Evidence, gains: Floats | Array) -> tuple[float, float]:
     """Return the mean gain over held-out people, and that mean divided by its standard error.
 
-    held: the evidence of the held-out people. gains: the gain of a person in each report cell.
+    held_out: the evidence of the held-out people. gains: the gain of a person in each report cell.
     """
-    counts, squares = held.in_cells, held.squares.reshape(held.in_cells.shape)
+    counts, squares = held_out.in_cells, held_out.squares.reshape(held_out.in_cells.shape)
     filled = counts > 0
     values, people = gains[filled].astype(np.float64), counts[filled].astype(np.float64)
     total = max(float(people.sum()), LEAST_PEOPLE)

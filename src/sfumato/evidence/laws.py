@@ -40,7 +40,7 @@ class ReportCells:
     edges: Floats | None
 
     def gather(self, histogram: Any) -> Floats:
-        """Count the reports of cells from those of codes, along the last axis."""
+        """Return the number of reports in each report cell from a histogram over codes, along its last axis."""
         return np.add.reduceat(np.asarray(histogram, dtype=float), self.first, axis=-1)
 
     def cell_of_code(self, codes: int) -> Codes:
@@ -139,11 +139,11 @@ def table_of(channel: Channel, cells: Floats, reports: ReportCells) -> Table:
     if k >= LARGE and reports.edges is not None and _equal(np.diff(cells)):
         ends = reports.edges[[0, 1, -2, -1]]
         rows = law_between(channel, cells, ReportCells(reports.first[[0, 1, -1]], ends))
-        found = find_shift_table(
+        shifting = find_shift_table(
             (m, k), lambda t: law_between(channel, cells[t : t + 2], reports)[:, 0], (rows[0], rows[-1])
         )
-        if found is not None:
-            return found
+        if shifting is not None:
+            return shifting
     return DenseTable(law_between(channel, cells, reports))
 
 
@@ -174,9 +174,9 @@ def additive_law(channel: AdditiveNoise, edges: Floats, first: Codes) -> Floats:
 
     edges: of the true cells. first: the first code of each report cell.
     """
-    knots, rest = _integral_beyond_ramp(channel)
+    knots, beyond_ramp = _integral_beyond_ramp(channel)
     ahead = (first[1:, None] - channel.past) - edges
-    area = np.interp(ahead, knots, rest, left=0.0) + np.maximum(ahead - 0.5, 0.0)
+    area = np.interp(ahead, knots, beyond_ramp, left=0.0) + np.maximum(ahead - 0.5, 0.0)
     inner = -np.diff(area, axis=1) / np.diff(edges)
     ends = np.zeros((1, edges.size - 1))
     return np.maximum(np.diff(np.vstack([ends, inner, ends + 1.0]), axis=0), 0.0)

@@ -40,7 +40,7 @@ class CountSource(Protocol):
 
 @dataclass(frozen=True)
 class KnownCounts:
-    """Counts in memory as a source.
+    """Counts in memory as the source of an `Evidence`.
 
     numbers: reports, or sums of weights, in each report cell. squares: sums of squared weights; None: every report
     counts once.
@@ -56,7 +56,7 @@ class KnownCounts:
 
 @dataclass(frozen=True)
 class CountableColumns:
-    """Columns of reports as a source, to be counted in cells.
+    """Columns of reports as a source of counts: they are counted in cells when they are needed.
 
     cells: of each column. by_class: whether the class is a last axis of the counts.
     """

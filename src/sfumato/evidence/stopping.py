@@ -25,8 +25,8 @@ class LikelihoodGain:
         noise, and following it only makes the estimate rougher.
     steps: over which the gain is taken; by judgement eight, because single steps may stall.
     limit: steps at most.
-    promise: nats that are left to gain, by the bound n·(max_t f_t − 1), above which a stalled run starts afresh, a few
-        times at most; infinite: never.
+    promise: nats that a stopped run may still gain, by the bound n·(max_t f_t − 1), above which its acceleration starts
+        afresh, a few times at most; infinite: never.
     """
 
     nats: float = 1.0

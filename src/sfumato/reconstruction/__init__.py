@@ -3,9 +3,9 @@
 from sfumato.reconstruction.compare import Difference, combine, difference, two_sided
 from sfumato.reconstruction.estimate import Diagnostics, Estimate, WithError
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
+from sfumato.reconstruction.layout import INTERVALS
 from sfumato.reconstruction.means import mean, mean_error, unbiased_numbers
 from sfumato.reconstruction.reconstruct import (
-    INTERVALS,
     choose_intervals,
     estimate_of,
     intervals_for,

@@ -217,11 +217,11 @@ def nonnegative(shares: Floats, stderr: Floats) -> Floats:
     A share stands out if it is more than √(2 ln d) standard errors above 0: about none of d empty categories is.
     """
     clear = shares > np.sqrt(2 * np.log(shares.size)) * stderr
-    rest = 1 - float(shares[clear].sum())
-    if rest <= 0 or clear.all():
+    remainder = 1 - float(shares[clear].sum())
+    if remainder <= 0 or clear.all():
         return project(shares, 1.0)
     projected = shares.copy()
-    projected[~clear] = project(shares[~clear], rest)
+    projected[~clear] = project(shares[~clear], remainder)
     return projected
 
 

@@ -246,7 +246,7 @@ def _shares(estimate: Estimate) -> Floats:
 
 
 def _sure(p: float) -> str:
-    """Return a p-value as text to go behind a difference; empty where it is not below SURE."""
+    """Return a p-value as text to print after a difference; empty text if it is not below SURE."""
     return f"  {_p(p)}" if p < SURE else ""
 
 

@@ -407,9 +407,11 @@ def _points(cells: list[Floats]) -> list[Floats]:
 
 
 def _turn_back(cells: list[Floats], shares: Floats, factor: Floats, edges: list[Floats]) -> Floats:
-    """Return the joint distribution over intervals from that over turned cells, each spread over its `_points`.
+    """Return the joint distribution over the wanted intervals from that over cells of the turned coordinates C⁻¹x.
 
-    cells: edges on each turned axis. shares: of the cells. factor: C. edges: of the wanted intervals.
+    The probability of each cell is spread over its `_points`.
+
+    cells: edges on each turned axis. shares: probabilities of the cells. factor: C. edges: of the wanted intervals.
     """
     shape = [bounds.size - 1 for bounds in edges]
     joint = np.zeros(prod(shape))

@@ -154,8 +154,8 @@ def note_unasked(estimate: Any, name: str, plan: Plan) -> Any:
     facts, questions = estimate.diagnostics, f"{plan.questions_each} of {len(plan.drawn)} questions"
     unasked = (facts.reports + facts.missing) * (1 - (plan.questions_each or 0) / len(plan.drawn))
     gaps, chance = facts.missing - unasked, math.sqrt(unasked * (plan.questions_each or 0) / len(plan.drawn))
-    rest = f"about {gaps:,.0f} gave no answer" if gaps > 3 * chance else "no more are missing than that may leave"
-    note = f"about {unasked:,.0f} were not asked this one, and {rest}"
+    others = f"about {gaps:,.0f} gave no answer" if gaps > 3 * chance else "no more are missing than that may leave"
+    note = f"about {unasked:,.0f} were not asked this one, and {others}"
     return _add_note(estimate, f"each person was asked {questions}: {note}")
 
 

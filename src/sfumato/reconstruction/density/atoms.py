@@ -85,9 +85,10 @@ class AtomSearch:
         return top if top.atom_indices else None
 
     def position_of(self, fit: DensityFit, atom: int, interval_of: Codes) -> AtomPosition:
-        """Return the posterior of one atom's value, normal on either side of its best one.
+        """Return the posterior of one atom's position among the candidate values.
 
-        The log evidence over its value is taken for a parabola, measured once on either side in the next interval.
+        On either side of the best candidate it is a normal distribution, whose deviation follows from how far the log
+        evidence falls when the atom is moved to the next interval.
 
         atom: its index among the fit's atoms. interval_of: the wanted interval of each candidate value.
         """
@@ -165,7 +166,7 @@ class AtomSearch:
         return top
 
     def every_smoothness(self, problem: PenalisedCurve, top: DensityFit) -> list[DensityFit]:
-        """Return the fits of a curve from smooth to rough, with the atoms of the best fit.
+        """Return fits of a curve with the atoms of the best fit, at smoothing weights from large to small.
 
         problem: the curve, of any family. top: the best fit.
         """

@@ -4,7 +4,9 @@ A curve θ becomes a density f = e^θ, or f = s·log(1 + e^(θ/s)) which can als
 penalised in the coordinates in which the penalty is diagonal: Demmler and Reinsch's waves. With few functions instead
 (1, x, x², log x, log(1 − x)) densities are normal, beta, exponential or straight.
 
-    maximise Σ_s N_s·log(A p + C a)_s − n·(Σp + Σa) − ½‖u‖²,   p = width·f(rest + B u), a ≥ 0 the masses of atoms
+    maximise Σ_s N_s·log(A p + C a)_s − n·(Σp + Σa) − ½‖u‖²,   p = width·f(θ₀ + B u),
+
+with θ₀ that of the uniform density and a ≥ 0 the masses of atoms, whose columns of the table are C.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ decide two thousandths of such a wave; larger drops waves that reports show, sma
 class CurveFamily:
     """A prior over densities f(θ): differences of θ of some order are penalised by λ·‖Dθ‖²/2.
 
-    order: of the differences; 0: few functions instead of waves. curve: gives f, f′ and f″ of θ. rest: the θ of the
+    order: of the differences; 0: few functions instead of waves. curve: gives f, f′ and f″ of θ. uniform: the θ of the
     uniform density. weights: the λ to try, largest first (for 100 cells; other grids scale them). log_prior: the prior
     log odds of each weight, against those of the softplus family.
     """
@@ -64,7 +66,7 @@ class CurveFamily:
     name: str
     order: int
     curve: Callable[[Vector], tuple[Vector, Vector, Vector]]
-    rest: float
+    uniform: float
     weights: tuple[float, ...]
     log_prior: float
 
@@ -88,12 +90,12 @@ def _descending(top: float, bottom: float, step: float) -> tuple[float, ...]:
     return tuple(10.0 ** np.arange(top, bottom, -step))
 
 
-SOFT_REST = SOFTNESS * float(np.log(np.expm1(1 / SOFTNESS)))
+SOFT_UNIFORM = SOFTNESS * float(np.log(np.expm1(1 / SOFTNESS)))
 """θ at which the softplus density is 1."""
 SMOOTHNESS = _descending(8.5, -2.6, 2 / 3)
 """Smoothing weights λ from a straight line to finer than noise shows, in steps of 2/3 decade: 17 of them (decision 20).
 By judgement: finer steps average more fits that are alike."""
-SOFT_DENSITY = CurveFamily("softplus density", 2, softplus, SOFT_REST, SMOOTHNESS, 0.0)
+SOFT_DENSITY = CurveFamily("softplus density", 2, softplus, SOFT_UNIFORM, SMOOTHNESS, 0.0)
 """Curves that can come close to zero; all prior log odds are against one of its weights."""
 LOG_DENSITY = CurveFamily("log density", 2, exponential, 0.0, _descending(8.5, -2.6, 1), -2.6)
 """Curves of the log density, at whole decades and with prior log odds of −2.6. By judgement; decision 20 measures the
@@ -232,10 +234,12 @@ class PenalisedCurve:
     def descend(
         self, start: DensityFit | None = None, below: float = np.inf, down_to: float = 0.0
     ) -> list[DensityFit]:
-        """Fit at smoothing weights from smooth (below ``below``) to rough (down to ``down_to``), and return the fits.
+        """Fit the curve at the family's smoothing weights from large to small, and return the fits.
 
-        Each starts from the one before, the first from ``start``. It ends where the log evidence is NEGLIGIBLE nats
-        below its best, because it has one maximum along the path.
+        It ends where the log evidence is NEGLIGIBLE nats below its best, because it has one maximum along the path.
+
+        start: where the first fit starts; the others start from the fit before. below, down_to: weights are below
+        ``below`` and at least ``down_to``.
         """
         fits: list[DensityFit] = []
         highest = -np.inf
@@ -253,7 +257,7 @@ class PenalisedCurve:
 class CurvePoint:
     """A point of the climb to a curve's best fit: whitened coordinates u and the masses of atoms.
 
-    basis: θ = rest + basis @ u.
+    basis: θ = uniform + basis @ u.
     """
 
     problem: PenalisedCurve
@@ -265,7 +269,7 @@ class CurvePoint:
     def _curve(self) -> tuple[Vector, Vector, Vector]:
         """The probability of each true cell, and its first and second derivative by θ."""
         family = self.problem.family
-        cells, slope, bend = (self.problem.widths * part for part in family.curve(family.rest + self.basis @ self.u))
+        cells, slope, bend = (self.problem.widths * part for part in family.curve(family.uniform + self.basis @ self.u))
         return cells, slope, bend
 
     @property

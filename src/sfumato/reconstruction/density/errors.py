@@ -63,7 +63,7 @@ class AtomCells:
 
     @classmethod
     def of(cls, cells: int, cell_of: Codes, atoms: Sequence[AtomPosition]) -> AtomCells:
-        """Return the cells of atoms with these positions.
+        """Return the probability that each atom is in each cell, from the posteriors of the atoms' positions.
 
         cells: how many there are. cell_of: the cell of each candidate value.
         """
@@ -162,7 +162,10 @@ def interval_variances(root: Matrix, to_intervals: Matrix) -> Vector:
 
 
 def root_of(covariance: Matrix) -> Matrix:
-    """Return R with few columns and R·R' about the covariance, by Cholesky's factorization with pivots."""
+    """Return a matrix R with few columns whose product R·R' is nearly the covariance (Cholesky's factor with pivots).
+
+    Directions with less than KEPT of the largest variance are left out.
+    """
     factor, pivots, rank, _ = lapack.dpstrf(covariance, tol=KEPT * float(np.diag(covariance).max()), lower=1)
     root = np.zeros((len(covariance), rank), dtype=np.float32)
     root[pivots - 1] = np.tril(factor)[:, :rank]

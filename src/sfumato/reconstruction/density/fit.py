@@ -49,7 +49,7 @@ class DensityFit:
     atoms: Vector  # share of people at each atom
     value: float  # log-likelihood plus log prior density, up to constants
     log_evidence: float
-    basis: Matrix  # θ = rest + basis @ u with the prior u ~ N(0, I)
+    basis: Matrix  # θ = uniform + basis @ u with the prior u ~ N(0, I)
     unseen: Matrix  # the basis of the coordinates that the reports say nothing about
     factor: Matrix  # Cholesky factor of Fisher's information + prior precision
     atom_indices: tuple[int, ...] = ()  # of the atoms' values among the candidate values

@@ -60,9 +60,9 @@ def run_starts(size: int) -> Codes:
 
 
 def merged_columns(matrix: Matrix, widths: Vector, starts: Codes) -> Matrix:
-    """Return the means of a matrix's columns over runs of cells, weighted by width: people are even inside a run.
+    """Merge the columns of a matrix in runs of neighbours, each to its columns' mean weighted by the cells' widths.
 
-    starts: the first cell of each run.
+    widths: of the cells that the columns stand for. starts: the first column of each run.
     """
     return np.asarray(np.add.reduceat(matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts))
 

@@ -37,7 +37,10 @@ def smooth_noiseless(evidence: Evidence, to_intervals: Matrix) -> SmoothFit:
 
 
 def class_shares(evidence: Evidence, cells: Vector) -> Vector:
-    """Return a density scaled in each report cell to the cell's share of the reports: one step of EM, exact here."""
+    """Return the density scaled so that each report cell has its share of the reports: one step of EM, exact here.
+
+    cells: the density before, probabilities of the true cells.
+    """
     table = evidence.table.dense()
     expected = np.maximum(table @ cells, 1e-300)
     return np.asarray(cells * (table.T @ (evidence.counts[0] / expected)) / evidence.total)

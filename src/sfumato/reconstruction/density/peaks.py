@@ -60,12 +60,13 @@ LONGEST_STEP = 0.1
 
 @dataclass(frozen=True)
 class Peaks:
-    """The hypothesis of two, three or four normal distributions, as long as another one raises the log evidence."""
+    """The hypothesis that true values are a mixture of two, three or four normal distributions cut to the domain."""
 
     def fits(self, evidence: Evidence, before: Sequence[DensityFit]) -> list[DensityFit]:
         """Return a fit for each number of peaks, started from the fits before.
 
-        A climb that will end NEGLIGIBLE below the best fit before is broken off.
+        It ends when another peak lowers the log evidence. A climb that will end NEGLIGIBLE below the best fit before is
+        broken off.
         """
         if evidence.table.shape[1] < FEWEST_CELLS:
             return []
