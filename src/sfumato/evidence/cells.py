@@ -50,10 +50,10 @@ KEPT = 32
 class ColumnCells:
     """One column at one resolution: true cells, report cells, and the table between them.
 
-    table: P[report cell, true cell], see above. cell_of_code: the report cell of each report code. edges: of the true
-    cells of numbers, else None. labels: of the true cells of categories, else None. integer: whether values are whole
-    numbers. identity: whether the column is clear, so that report cells are true cells. blocks: the first report cell
-    of each block; cells are in order within a block.
+    table: P[report cell, true cell], for a true value uniform in its cell. cell_of_code: the report cell of each report
+    code. edges: of the true cells of numbers, else None. labels: of the true cells of categories, else None. integer:
+    whether values are whole numbers. identity: whether the column is clear, so that report cells are true cells.
+    blocks: the first report cell of each block of rows, one for each group of privacy levels.
     """
 
     name: str
@@ -76,7 +76,7 @@ class ColumnCells:
         return int(self.table.shape[0])
 
     def table_with_missing(self, missing: bool) -> Floats:
-        """Return the table, with a last row of ones for missing reports, as likely in every cell, if ``missing``."""
+        """Return the table; if ``missing``, with a last row of ones for missing reports, which say nothing."""
         return np.vstack([self.table, np.ones((1, self.size))]) if missing else self.table
 
     def true_cells(self, values: ArrayLike) -> Codes:

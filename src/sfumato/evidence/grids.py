@@ -82,7 +82,10 @@ def is_clear(evidence: Evidence) -> bool:
 
 
 def entropy_of_class(joint: Array) -> float:
-    """Return H(y | t) in nats of a joint distribution P(y, t), the class along the first axis."""
+    """Return the entropy of the class given the true cells, H(y | t) in nats, of a joint distribution P(y, t).
+
+    joint: the class along the first axis.
+    """
     p_class = joint / np.maximum(joint.sum(axis=0), 1e-30)
     return -float(np.sum(joint * np.log(np.maximum(p_class, 1e-30))))
 

@@ -44,7 +44,7 @@ class ReportCells:
         return np.add.reduceat(np.asarray(histogram, dtype=float), self.first, axis=-1)
 
     def cell_of_code(self, codes: int) -> Codes:
-        """Return the cell of each of so many report codes."""
+        """Return the report cell of each of the report codes 0 … ``codes`` − 1."""
         return np.searchsorted(self.first, np.arange(codes), side="right") - 1
 
 

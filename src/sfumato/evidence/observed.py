@@ -83,7 +83,7 @@ class Evidence:
     Made by `of_counts` or `of_columns`.
 
     table: P[report cell, true cell].
-    source: the source of the counts.
+    source: where the counts come from, memory or reports.
     cells: the columns behind the axes of the table, in their order; empty where only the table matters.
     fold: whose reports are counted; None for everybody's.
 

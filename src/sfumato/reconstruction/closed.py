@@ -153,9 +153,10 @@ class BalancedCounts:
         return float(self.counts @ np.log(np.maximum(self.law.reports(shares / shares.sum()), 1e-300)))
 
     def fit(self) -> float:
-        """Return how often sound reports would leave some category in as few sets, at most (a binomial p-value).
+        """Return the p-value of the channel: how often sound reports leave some category in as few sets, at most.
 
-        Even a category that nobody has is in a share ρ of all sets, if p ≥ ρ; where p < ρ the test says nothing (1).
+        Even a category that nobody has is in a share ρ of all sets, so the number of sets is compared with a binomial
+        distribution. That holds if p ≥ ρ; 1 otherwise.
         """
         if self.law.kept < self.law.stray:
             return 1.0

@@ -275,7 +275,7 @@ class AddedCovariance:
     __rmatmul__ = __matmul__  # it is symmetric
 
     def diagonal(self) -> Floats:
-        """Return the variances."""
+        """Return the diagonal of the sum of covariances, the variances."""
         return np.asarray(sum(scale * part.diagonal() for scale, part in self.parts))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Floats:

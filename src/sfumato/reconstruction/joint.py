@@ -376,8 +376,13 @@ def _combined(factors: list[Floats], cells: Codes) -> Evidence:
 
 
 def _reach(column: Floats) -> tuple[float, float]:
-    """Return (low, high) between which the true values of a turned axis lie: the range of the reports without the outer
-    REACHED at each end, one standard deviation of noise shorter on both sides."""
+    """Return (low, high), between which the true values along a turned axis are taken to lie.
+
+    It is the range of the reports without the outer REACHED at each end, one standard deviation of noise shorter on
+    both sides.
+
+    column: the turned reports along the axis.
+    """
     low, high = np.quantile(column, [REACHED, 1 - REACHED])
     middle, half = (low + high) / 2, max((high - low) / 2 - 1.0, 1.0)
     return float(middle - half), float(middle + half)

@@ -115,7 +115,7 @@ def _unbiased_shares(request: Request) -> list[tuple[Floats, Floats]]:
 def _fine(
     fit: SmoothFit, starts: Codes, cells: Floats, values: Floats, multiples: tuple[float, ...]
 ) -> Fine | None:
-    """Return the distribution on the fine cells it was solved on; None for reports without noise.
+    """Return the `Fine` distribution behind the intervals from a smooth fit; None for reports without noise.
 
     starts: the first fine cell of each cell that was solved. cells: edges of the fine cells. values: the candidate
     values of atoms. multiples: those that people may round to.

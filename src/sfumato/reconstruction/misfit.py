@@ -57,9 +57,10 @@ def runs_of_cells(expected: Floats, wanted: float) -> NDArray[np.int64]:
 
 
 def best_fit(counts: Floats, table: Floats, predicted: Floats) -> float:
-    """Return `fit_of` the best prediction that a table allows, found by EM; 0 where a report is impossible.
+    """Return the p-value (`fit_of`) of reports against the best prediction that a table allows; 0 if one is impossible.
 
-    predicted: a first prediction; EM starts only where its fit is below FALSE_ALARM.
+    counts: reports in each report cell. table: P[report cell, true cell]. predicted: a first prediction; only where its
+    p-value is below FALSE_ALARM EM looks for a better one.
     """
     if counts[~table.any(axis=1)].any():
         return 0.0

@@ -50,7 +50,7 @@ class Everywhere:
     """The hypothesis that everyone is anywhere in the domain with equal chance; it leads where reports say nothing."""
 
     def fits(self, evidence: Evidence, before: Sequence[DensityFit]) -> list[DensityFit]:
-        """Return the one fit, which has no parameters."""
+        """Return the fit of the uniform density, the only one, which has no parameters."""
         widths = widths_of(evidence)
         value = likelihood_with_mass(evidence, evidence.table.dense() @ widths, 1.0)
         nothing, none = np.zeros((widths.size, 0)), np.zeros(0)
@@ -82,7 +82,7 @@ class Stretch:
 
 
 def mean_cells(fits: Sequence[DensityFit]) -> Vector:
-    """Return the average of the fits' densities over true cells, each weighted by how well it explains the reports."""
+    """Return the average of the fits' densities (probabilities of true cells), weighted by posterior_weights."""
     weights = posterior_weights(np.array([fit.log_evidence for fit in fits]))
     return np.asarray(sum(weight * fit.cells / fit.cells.sum() for fit, weight in zip(fits, weights, strict=True)))
 
