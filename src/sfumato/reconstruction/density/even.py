@@ -21,10 +21,6 @@ from sfumato.reconstruction.density.fit import (
     widths_of,
 )
 
-EVERYWHERE = "uniform"
-"""The family's name in fits and diagnostics."""
-STRETCH = "uniform on a stretch"
-"""The family's name in fits and diagnostics."""
 EVERYWHERE_PRIOR = 1.0
 """Prior log odds of the uniform density against one smoothing weight of the softplus family. By judgement; decision 20
 measures the reconstruction with it. Larger flattens estimates from few reports."""
@@ -57,7 +53,7 @@ class Everywhere:
         log_evidence = value + EVERYWHERE_PRIOR - price_of_mass(evidence)
         no_slope, factor = np.zeros(widths.size), np.zeros((0, 0))
         return [
-            DensityFit(EVERYWHERE, np.inf, none, widths, no_slope, none, value, log_evidence, nothing, nothing, factor)
+            DensityFit("uniform", np.inf, none, widths, no_slope, none, value, log_evidence, nothing, nothing, factor)
         ]
 
 
@@ -76,8 +72,8 @@ class Stretch:
         log_evidence += STRETCH_PRIOR - price_of_mass(evidence)
         k, none = widths.size, np.zeros(0)
         return [
-            DensityFit(STRETCH, np.inf, none, ends.cells, np.ones(k), none, ends.value, log_evidence, ends.change,
-                       np.zeros((k, 0)), factor)
+            DensityFit("uniform on a stretch", np.inf, none, ends.cells, np.ones(k), none, ends.value, log_evidence,
+                       ends.change, np.zeros((k, 0)), factor)
         ]  # fmt: skip
 
 

@@ -31,8 +31,6 @@ from sfumato.reconstruction.density.fit import (
     widths_of,
 )
 
-PEAKS = "gaussians"
-"""The family's name in fits and diagnostics."""
 NARROWEST = 0.004
 """The least standard deviation of a peak, as a part of the domain. By judgement: narrower ones lie in one fine cell of
 a hundred and are atoms."""
@@ -159,7 +157,7 @@ def _fit(peaks: PeaksPoint) -> DensityFit:
     log_evidence = peaks.value + beforehand + volume + PEAKS_PRIOR - price_of_mass(peaks.evidence)
     size, none = peaks.cells.size, np.zeros(0)
     return DensityFit(
-        PEAKS, np.inf, none, peaks.cells, np.ones(size), none, peaks.value, log_evidence, change,
+        "gaussians", np.inf, none, peaks.cells, np.ones(size), none, peaks.value, log_evidence, change,
         np.zeros((size, 0)), factor,
     )  # fmt: skip
 
