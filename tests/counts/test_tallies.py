@@ -124,7 +124,7 @@ def test_weighted_parts_add_up_to_the_whole_and_travel(pairs, cut):
         return Counts.of(labels, COLOUR, weights=[weight for _, weight in some])
 
     merged, whole = counted(pairs[:cut]) + counted(pairs[cut:]), counted(pairs)
-    assert np.allclose(merged.levels[None].told.squares, whole.levels[None].told.squares)
+    assert np.allclose(merged.levels[None].weight_sums.squares, whole.levels[None].weight_sums.squares)
     assert merged.reports == whole.reports == sum(label is not None for label, _ in pairs)
     assert merged.worth == pytest.approx(whole.worth)
     assert whole.worth <= whole.reports * (1 + 1e-9)
@@ -143,7 +143,7 @@ def test_unweighted_counts_beside_weighted_ones_count_once():
     plain, heavy = Counts.of(["red", "blue"], COLOUR), Counts.of(["red", None], COLOUR, weights=[3.0, 1.0])
     for both in (plain + heavy, heavy + plain):
         assert both.histogram.tolist() == [4, 0, 1]
-        assert both.levels[None].told.squares.tolist() == [[10, 0, 1]]
+        assert both.levels[None].weight_sums.squares.tolist() == [[10, 0, 1]]
         assert (both.reports, both.worth) == (3, 25 / 11)
     assert "3 reports for 5 people" in repr(plain + heavy)
 

@@ -73,7 +73,8 @@ def test_labels_that_were_never_seen_are_missing():
 
 def test_a_capped_axis_has_few_cells():
     axis = axis_of(CHANNELS[0], np.zeros(3))
-    assert axis.capped(4).natural_size == axis.capped(4).at(20).size == 4
+    capped = Axis(axis.column, most_cells=4)
+    assert capped.natural_size == capped.at(20).size == 4
     assert axis.at(20).size == 20
 
 

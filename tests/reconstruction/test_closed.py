@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.counts import Counts, Tally
-from sfumato.reconstruction.closed import nearest, not_negative
+from sfumato.reconstruction.closed import nonnegative, project
 from sfumato.reconstruction.unbiased import left_inverse, unbiased
 from tests.statistics import assert_mean, assert_mean_zero
 
@@ -139,17 +139,17 @@ def test_frequent_categories_keep_their_unbiased_share() -> None:
 
 def test_what_stands_out_stays_and_the_others_share_what_is_left() -> None:
     shares = np.array([0.5, -0.2, 0.4, 0.2, 0.1])
-    np.testing.assert_allclose(not_negative(shares, np.full(5, 0.2)), [0.5, 0, 0.4, 0.1, 0])
-    np.testing.assert_allclose(not_negative(shares, np.full(5, 1.0)), nearest(shares, 1.0))
-    np.testing.assert_allclose(not_negative(np.full(4, 0.25), np.zeros(4)), 0.25)
-    np.testing.assert_allclose(not_negative(np.array([0.9, 0.3, -0.2]), np.zeros(3)), [0.8, 0.2, 0])
-    np.testing.assert_allclose(not_negative(np.array([-1.0, 2.0]), np.full(2, 5.0)), [0, 1])
+    np.testing.assert_allclose(nonnegative(shares, np.full(5, 0.2)), [0.5, 0, 0.4, 0.1, 0])
+    np.testing.assert_allclose(nonnegative(shares, np.full(5, 1.0)), project(shares, 1.0))
+    np.testing.assert_allclose(nonnegative(np.full(4, 0.25), np.zeros(4)), 0.25)
+    np.testing.assert_allclose(nonnegative(np.array([0.9, 0.3, -0.2]), np.zeros(3)), [0.8, 0.2, 0])
+    np.testing.assert_allclose(nonnegative(np.array([-1.0, 2.0]), np.full(2, 5.0)), [0, 1])
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=30), st.floats(0.01, 2))
 def test_nearest_is_the_least_squares_point_of_its_simplex(shares: list[float], total: float) -> None:
     """By the conditions of optimality: the same is taken from all that stay above 0, and at least as much elsewhere."""
-    found = nearest(np.array(shares), total)
+    found = project(np.array(shares), total)
     assert found.min() >= 0 and found.sum() == pytest.approx(total)
     taken = np.array(shares) - found
     np.testing.assert_allclose(taken[found > 0], taken.max(), atol=1e-12)

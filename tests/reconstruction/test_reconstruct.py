@@ -8,7 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Counts
-from sfumato.reconstruction import Estimate, intervals_told
+from sfumato.reconstruction import Estimate, choose_intervals
 from tests.statistics import critical_z
 
 UNIT = sf.Interval(0, 1)
@@ -292,8 +292,8 @@ def test_one_report_is_enough_to_be_told_that_it_is_too_few():
 @pytest.mark.parametrize(("n", "intervals"), [(0, 5), (30, 5), (4_000, 10), (200_000, 20)])
 def test_there_are_as_many_intervals_as_the_reports_decide(n, intervals):
     rng, noise = np.random.default_rng(1), sf.Uniform(UNIT, halfwidth=0.4)
-    assert intervals_told(Counts.of(noise.randomize(rng.random(n), rng=rng), noise)) == intervals
-    assert intervals_told(Counts.of([], sf.RandomizedResponse(COLOURS, keep=0.5))) is None
+    assert choose_intervals(Counts.of(noise.randomize(rng.random(n), rng=rng), noise)) == intervals
+    assert choose_intervals(Counts.of([], sf.RandomizedResponse(COLOURS, keep=0.5))) is None
 
 
 ROUNDED = {"uniform": lambda domain: sf.Uniform(domain, halfwidth=20), "wave": lambda domain: sf.SquareWave(domain, 19)}

@@ -404,7 +404,7 @@ class Tally:
     weighed: Weighed | None = None
 
     @property
-    def told(self) -> Weighed:
+    def weight_sums(self) -> Weighed:
         """The sums of squared weights and the numbers of reports, also where every report counts once (its weight and
         its square are 1)."""
         return self.weighed or Weighed(self.histogram, self.histogram.sum(axis=1), self.missing)

@@ -144,7 +144,7 @@ class Counts:
     @property
     def reports(self) -> int:
         """The number of reports that are not missing, whatever they weigh."""
-        return int(sum(tally.told.reports.sum() for tally in self.levels.values()))
+        return int(sum(tally.weight_sums.reports.sum() for tally in self.levels.values()))
 
     @property
     def worth(self) -> float:
@@ -152,7 +152,7 @@ class Counts:
 
         ``reports / worth`` is what survey statistics call the design effect.
         """
-        squares = sum(tally.told.squares.sum() for tally in self.levels.values())
+        squares = sum(tally.weight_sums.squares.sum() for tally in self.levels.values())
         return float(self.total**2 / squares) if squares else 0.0
 
     def effective(self) -> Counts:
@@ -165,12 +165,13 @@ class Counts:
         if not self.weighted:
             return self
         totals = np.sum([tally.histogram.sum(axis=1) for tally in self.levels.values()], axis=0)
-        squares = np.sum([tally.told.squares.sum(axis=1) for tally in self.levels.values()], axis=0)
+        squares = np.sum([tally.weight_sums.squares.sum(axis=1) for tally in self.levels.values()], axis=0)
         units = np.where(squares > 0, squares, 1.0) / np.where(totals > 0, totals, 1.0)
         levels = {name: _in_units(tally, units) for name, tally in self.levels.items()}
         if totals.any() and all(_same_weight(tally) for tally in levels.values()):
             levels = {
-                name: Tally(t.channel, _whole(np.rint(t.histogram)), t.told.missing) for name, t in levels.items()
+                name: Tally(tally.channel, _whole(np.rint(tally.histogram)), tally.weight_sums.missing)
+                for name, tally in levels.items()
             }
         return Counts(levels, self.classes)
 
@@ -294,7 +295,7 @@ def _given_weighed(part: Any, histogram: Floats) -> Weighed:
 
 def _in_units(tally: Tally, units: Floats) -> Tally:
     """Return the counted reports of one level as if the weights of each class had been divided by ``units[class]``."""
-    rows, sums = units[:, None], tally.told
+    rows, sums = units[:, None], tally.weight_sums
     weighed = Weighed(sums.squares / rows**2, sums.reports, sums.missing)
     return Tally(tally.channel, tally.histogram / rows, tally.missing / units, weighed)
 
@@ -302,7 +303,7 @@ def _in_units(tally: Tally, units: Floats) -> Tally:
 def _same_weight(tally: Tally) -> bool:
     """Return whether every counted report weighs 1, up to rounding (SAME)."""
     whole = np.rint(tally.histogram)
-    off = np.abs([tally.told.squares - whole, tally.histogram - whole]).max(initial=0.0)
+    off = np.abs([tally.weight_sums.squares - whole, tally.histogram - whole]).max(initial=0.0)
     return bool(off <= SAME * max(whole.max(initial=0.0), 1.0))
 
 
@@ -336,7 +337,9 @@ def _merge(name: Hashable, ours: Counts, theirs: Counts, classes: tuple[Hashable
     missing = sum(_spread(tally.missing, tally_classes, classes) for tally, tally_classes in parts)
     weighed = None
     if any(tally.weighed is not None for tally, _ in parts):
-        spread = [Weighed(*(_spread(sums, own, classes) for _, sums in _parts(tally.told))) for tally, own in parts]
+        spread = [
+            Weighed(*(_spread(sums, own, classes) for _, sums in _parts(tally.weight_sums))) for tally, own in parts
+        ]
         weighed = reduce(add, spread)
     return Tally(channel, np.asarray(histogram), np.asarray(missing), weighed)
 

@@ -1,10 +1,10 @@
-"""Evidence: counts of reports with the table through which they saw the true values, and how models are fitted to it.
+"""Evidence: counts of reports with the table through which they saw the true values, and fits of models to it.
 
-    laws         how one channel sees true cells        em, stopping, acceleration   maximum likelihood by EM
+    laws         report cells and table of a channel    em, stopping, acceleration   maximum likelihood by EM
     tables       P[report cell, true cell]              fisher                       Fisher scoring
     cells        columns cut into cells                 grids                        EM on several columns and the class
-    resolution   how finely                             held_out                     who is held out, losses there
-    observed     `Evidence`                             columns                      which columns tell about the class
+    resolution   how finely they are cut                held_out                     held-out people, losses on them
+    observed     `Evidence`                             columns                      the choice of columns
 """
 
 from sfumato.evidence.acceleration import Anderson, OverRelaxed

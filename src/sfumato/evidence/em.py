@@ -1,13 +1,13 @@
-"""Maximum likelihood by EM: AS00's Equation 3, for one problem or many at once, and for models that state a step.
+"""Maximum likelihood by EM: AS00's Equation 3 for one problem or many at once, and a loop for models with a step.
 
     p'_t = (1/n) Σ_s N_s · P[s,t]·p_t / Σ_u P[s,u]·p_u = p_t·f_t,
 
-N_s the reports counted in cell s. The log-likelihood L = Σ_s N_s·log (P p)_s never falls. It is concave, so that no
-distribution q is better than p by more than its slope promises, L(q) − L(p) ≤ n·(max_t f_t − 1).
+N_s the reports counted in cell s. The log-likelihood L = Σ_s N_s·log (P p)_s never falls. It is concave, so that its
+slope bounds what is left to gain by any distribution q, L(q) − L(p) ≤ n·(max_t f_t − 1).
 
-`maximise_likelihood` is the EM of a distribution seen through a table; the table's dtype is that of the arithmetic.
-`repeat` is the loop of models whose step is their own (mixtures). When to stop and how to step further than EM does are
-objects beside the loops (`stopping`, `acceleration`).
+`maximise_likelihood` fits a distribution seen through a table, in the precision of the table. `repeat` is the loop of
+models that have a step of their own (mixtures). Rules for stopping and for longer steps are objects (`stopping`,
+`acceleration`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ from sfumato.evidence.stopping import ENOUGH, ChiSquare, LikelihoodGain, StepRul
 from sfumato.evidence.tables import Array, DenseTable, Table
 
 KERNELS = "sfumato.evidence.kernels"
+"""The module with the compiled loop, imported where numba is installed."""
 FEW_ENTRIES = 100_000
-"""Entries of a dense table up to which it stays in the cache, so that the compiled loop beats the matrix product
-(bench/reconstruction_speed.py)."""
+"""Entries of a dense table up to which the compiled loop is used. By judgement: so many doubles, 800 kilobytes, stay in
+a processor's cache; for larger tables the matrix product is faster."""
 
 
 @dataclass(frozen=True)
 class EMFit:
-    """Estimates, one a row, and what they cost.
+    """The estimates of EM, one row a problem, and what they cost.
 
-    iterations: steps of EM, the most that a problem took; applications: how often the table or its transpose was
-    applied, summed over problems; likelihoods: of every problem step by step, where EM looked at them.
+    iterations: steps of EM, the most that a problem took. applications: how often the table or its transpose was
+    applied, summed over problems. converged: whether the stopping rule ended every problem, not the limit of steps.
+    likelihoods: the log-likelihood of every problem after each step; empty where EM did not compute it.
     """
 
     probabilities: Floats
@@ -49,7 +51,7 @@ class EMFit:
 
     @cached_property
     def log_likelihood(self) -> Floats:
-        """Σ_s N_s·log (P p)_s of each estimate."""
+        """The log-likelihood Σ_s N_s·log (P p)_s of each estimate."""
         return self.likelihoods[-1] if self.likelihoods else self.evidence.log_likelihood(self.probabilities)
 
 
@@ -59,10 +61,12 @@ def maximise_likelihood(
 ) -> EMFit:
     """Fit the distribution of true values to every problem of the evidence, by EM.
 
-    start: where EM starts, one row a problem; None: at the uniform distribution.
-    stop: EM runs plain or over-relaxed to a number of steps or a rule about successive estimates (AS00's is one), and
-        by Anderson's proposals to a rule about the likelihood.
-    smoothing: so many reports spread evenly over the cells keep each of them off zero (plain and over-relaxed only).
+    evidence: counts and table. start: where EM starts, one row a problem; None: at the uniform distribution.
+    stop: with `Steps` or a rule about successive estimates (`ChiSquare`) EM takes plain or over-relaxed steps, with a
+        rule about the likelihood (`LikelihoodGain`) Anderson's proposals.
+    acceleration: how steps are made longer; None: plain steps, or Anderson's proposals, as ``stop`` has it.
+    smoothing: reports that are spread evenly over the cells in every step, to keep each cell above zero; for plain and
+        over-relaxed steps only.
 
     >>> from sfumato.evidence import DenseTable, Evidence
     >>> fit = maximise_likelihood(Evidence.of_counts(DenseTable(np.eye(2)), [30.0, 10.0]))
@@ -109,7 +113,10 @@ def _compiles(table: Table) -> bool:
 
 
 def _compiled(evidence: Evidence, p: Array, stop: ChiSquare) -> EMFit:
-    """Fit all problems one by one in the compiled loop; those without a report stay where they are."""
+    """Fit all problems one by one in the compiled loop; those without a report keep their start.
+
+    p: the start, one row a problem; it becomes the estimates.
+    """
     kernels, law, enough = kernels_in(KERNELS), evidence.table.dense(), stop.threshold(p.shape[1])
     assert kernels
     going = np.flatnonzero(evidence.totals > 0)

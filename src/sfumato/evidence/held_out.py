@@ -1,7 +1,7 @@
-"""Who is held out when, and how a model is judged on people whom it did not see.
+"""The folds of people who are held out, and the loss of a model on people to whom it was not fitted.
 
-A model says P(y' | s), the chance of the reported class y' given the other reports s, for every report cell. Its loss
-is −log P(y' | s); two models are compared by their mean difference over the held-out people, with its standard error.
+A model predicts P(y' | s), the chance of the reported class y' given the other reports s, for every report cell. Its
+loss is −log P(y' | s); two models are compared by their mean difference over held-out people, with its standard error.
 """
 
 from __future__ import annotations
@@ -15,28 +15,32 @@ from sfumato.evidence.observed import Evidence
 from sfumato.evidence.tables import Array
 
 THIRDS = tuple(Fold(third, 3, salt=1) for third in range(3))
-"""Which columns tell about the class is judged on the first third; whether a rule, an average or a grid foretells
-classes best, on each third in turn."""
+"""Three folds: on the first, columns are chosen; on each in turn it is judged whether a rule, an average or a grid
+predicts classes best. By judgement: a larger part held out leaves less to fit, a smaller one judges by chance."""
 FIFTH = Fold(0, 5)
-"""How many steps of EM a grid takes is judged on these."""
+"""The fold on which the number of EM steps of a grid is judged; its size by judgement, as for THIRDS."""
 HALF = Fold(0, 2)
-"""How many steps of EM a density takes that is the same for all classes: one half judges the other."""
+"""The fold that judges the number of EM steps of a density that is the same for all classes; its size by judgement."""
 TENTH = Fold(0, 10, salt=3)
-"""When the EM of a mixture of products stops. Few, because they are lost to the fit."""
+"""The fold that judges when the EM of a mixture of products stops; small, by judgement, because the fit loses it."""
 PAIR_SALT = 2
-"""Of the folds on which pairs of columns are judged, whose number depends on the size of the sample."""
+"""The salt of the folds on which pairs of columns are judged; any number that no other fold here has."""
 
-LEAST_PEOPLE = 1e-12  # where nobody is held out, means are taken over this many people instead of none
-LEAST_SQUARE = 1e-300  # where all gain the same, the error is the root of this instead of zero
+LEAST_PEOPLE = 1e-12
+"""People over whom a mean is taken where nobody is held out, so that it is 0 and not NaN."""
+LEAST_SQUARE = 1e-300
+"""The least sum of squares, whose root is the error where all people gain the same, so that it is not 0."""
 
 
 def label_loss(evidence: Evidence, joint: Array) -> Array:
-    """Return −log P(y' | s) in every report cell, by a joint distribution that was fitted to this evidence:
+    """Return the loss −log P(y' | s) in every report cell, by a joint distribution that was fitted to this evidence:
 
         P(y' | s) = (n · M(y', s)/M(s) + P(y')) / (n + 1),      M the predicted reports, n the people
 
-    One more person may have any class. Where noise is bounded a report can exclude a class that few people have; a
-    single held-out person of it would cost as much as hundreds of others gain.
+    P(y') is mixed in as if by one more person: where noise is bounded a report can exclude a rare class, and a single
+    held-out person of that class would otherwise cost as much as hundreds of others gain.
+
+    joint: P(y, t), flat or not.
     """
     people = evidence.total
     expected = predicted_cells(evidence, joint).astype(np.float64)
@@ -50,12 +54,12 @@ def predicted_cells(evidence: Evidence, joint: npt.NDArray[np.floating]) -> Arra
     return evidence.predict(joint.reshape(1, -1)).reshape(evidence.product.report_shape)
 
 
-def mean_and_z(held: Evidence, gains: Floats | Array) -> tuple[float, float]:
-    """Return the mean over people of what every report cell gains, and that mean in standard errors.
+def mean_and_z(held_out: Evidence, gains: Floats | Array) -> tuple[float, float]:
+    """Return the mean gain over held-out people, and that mean divided by its standard error.
 
-    held: the people over whom the mean is taken. gains: one number for each of its report cells.
+    held_out: the evidence of the held-out people. gains: the gain of a person in each report cell.
     """
-    counts, squares = held.in_cells, held.squares.reshape(held.in_cells.shape)
+    counts, squares = held_out.in_cells, held_out.squares.reshape(held_out.in_cells.shape)
     filled = counts > 0
     values, people = gains[filled].astype(np.float64), counts[filled].astype(np.float64)
     total = max(float(people.sum()), LEAST_PEOPLE)

@@ -1,4 +1,4 @@
-"""Equation 3 compiled, for one small dense problem at a time; imported only where numba is installed."""
+"""EM by AS00's Equation 3, compiled by numba, for one small dense problem; imported only where numba is installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from numba import njit
 
 @njit(cache=True, fastmath=True)
 def equation_3(table: Any, counts: Any, p: Any, threshold: float, limit: int) -> int:
-    """EM in place, until n·Σ(p' − p)²/p between successive estimates falls below the threshold; the steps taken."""
+    """Run EM on one problem in place until n·Σ(p' − p)²/p falls below the threshold; return how many steps it took.
+
+    table: P[report cell, true cell]. counts: reports in each report cell. p: the start, which becomes the estimate.
+    limit: steps at most.
+    """
     reports, cells = table.shape
     total = counts.sum()
     tiny = table.dtype.type(1e-30)

@@ -1,11 +1,11 @@
-"""Tables P[reported, true] that are too large to build, and are applied all the same.
+"""Tables P[report cell, true cell] that are too large to build, as linear maps.
 
-One of a channel whose law only shifts with the true value,
+Where a channel's law only shifts with the true value,
 
     P[s, t] = kernel[s − t]    apart from the two open end rows,
 
-is applied by Fourier transform, or by the few waves of it that a smooth kernel passes. One of several attributes at
-once is a product, applied axis by axis, for the combinations of report cells that occur.
+the table is applied by Fourier transform, or by the few waves that a smooth kernel passes. The table of several
+attributes is a product and is applied axis by axis, for the combinations of report cells that occur.
 """
 
 from __future__ import annotations
@@ -20,16 +20,26 @@ import numpy as np
 from sfumato.domain import Codes, Floats
 from sfumato.evidence.tables import Table
 
-FEW = 64  # waves up to which two narrow products beat the Fourier transform (measured in bench/reconstruction_speed.py)
-CLOSE = 2e-12  # how far a single probability may be from the dense table's
-ROUNDING = 1e-16  # what Fourier transforms leave of a zero, relative to the largest entry
-MANY = 1000  # beginnings from which on all are contracted at once instead of one matrix product each
+FEW = 64
+"""Waves that a kernel passes, up to which two narrow matrix products are used instead of the Fourier transform. By
+judgement: the products take time in proportion to the waves, the transform to the logarithm of the cells."""
+PASSED = 2e-10
+"""Strength of a wave, relative to the strongest, from which a kernel counts as passing it. By judgement: with CLOSE it
+decides which kernels are smooth; the check against the table's columns catches what is lost."""
+CLOSE = 2e-12
+"""Difference of a probability from the dense table's up to which a table counts as shifting only. By judgement: well
+above the rounding of the transforms, well below the least probability that reports show."""
+ROUNDING = 1e-16
+"""What Fourier transforms leave of a zero, relative to the largest entry: about the rounding of doubles, 2⁻⁵³."""
+MANY = 1000
+"""Beginnings from which all are contracted in one array operation instead of one matrix product each. By judgement: so
+many calls cost more than the larger array in between."""
 
 
 class ShiftTable(Table):
-    """P[s, t] = kernel[s − t + k − 1] for the inner rows s = 1..m−2; the rows 0 and m−1 are given.
+    """A table of m rows and k columns that only shifts: P[s, t] = kernel[s − t + k − 1] in the rows s = 1..m−2.
 
-    ``kernel`` has one entry for every difference s − t from −(k − 1) to m − 1.
+    kernel: one entry for every difference s − t from −(k − 1) to m − 1. ends: the rows 0 and m − 1.
     """
 
     def __init__(self, kernel: Floats, ends: tuple[Floats, Floats]) -> None:
@@ -40,11 +50,11 @@ class ShiftTable(Table):
 
     @abstractmethod
     def _convolve(self, p: Floats) -> Floats:
-        """Σ_t kernel[s − t + k − 1]·p_t for every s."""
+        """Return Σ_t kernel[s − t + k − 1]·p_t for every s."""
 
     @abstractmethod
     def _correlate(self, r: Floats) -> Floats:
-        """Σ_s kernel[s − t + k − 1]·r_s for every t."""
+        """Return Σ_s kernel[s − t + k − 1]·r_s for every t."""
 
     def apply(self, p: Floats) -> Floats:
         reports = self._convolve(p)
@@ -65,7 +75,7 @@ class ShiftTable(Table):
 
 
 class FourierTable(ShiftTable):
-    """Convolution as a product of Fourier transforms: O((m + k)·log(m + k))."""
+    """A shifting table applied as a product of Fourier transforms, in O((m + k)·log(m + k))."""
 
     def __init__(self, kernel: Floats, ends: tuple[Floats, Floats]) -> None:
         super().__init__(kernel, ends)
@@ -89,7 +99,7 @@ class FourierTable(ShiftTable):
 
 
 class FewWavesTable(ShiftTable):
-    """A smooth kernel (wide gaussian noise) passes only a few waves: a product of two narrow tables, O(waves·(m + k)).
+    """A shifting table with a smooth kernel (wide gaussian noise), applied as two narrow tables in O(waves·(m + k)).
 
     Σ_t kernel[s − t]·p_t = Re Σ_f G[s, f]·p̂_f with p̂_f = Σ_t p_t·e^(−iω_f t), over the waves f that the kernel passes.
     """
@@ -115,18 +125,19 @@ class FewWavesTable(ShiftTable):
 
 
 def waves_passed(kernel: Floats) -> Codes:
-    """The frequencies that the kernel lets through: more than 2e-10 of the strongest."""
+    """Return the frequencies that a kernel passes, with more than PASSED of the strongest one's strength."""
     strength = np.abs(np.fft.rfft(kernel))
-    return np.flatnonzero(strength > 2e-10 * strength.max())
+    return np.flatnonzero(strength > PASSED * strength.max())
 
 
 def find_shift_table(
     shape: tuple[int, int], columns: Callable[[int], Floats], rows: tuple[Floats, Floats]
 ) -> Table | None:
-    """The table as a ShiftTable if its law only shifts, else None.
+    """Return a table as a `ShiftTable` if it only shifts, else None.
 
-    ``columns(t)`` gives column t; ``rows`` are the two end rows. The kernel is read off the first and the last column
-    and checked against four others.
+    The kernel is taken from the first and the last column and checked against four others.
+
+    shape: of the table. columns: a function that returns column t. rows: the two end rows.
     """
     m, k = shape
     if m <= k:
@@ -137,18 +148,20 @@ def find_shift_table(
     kernel[k : k + m - 2] = first[1 : m - 1]  # differences from 1 to m − 2
     checked = [1, k // 3, k // 2, k - 2]
     units, expected = np.eye(k)[checked], np.stack([columns(t) for t in checked])
-    ways = (FewWavesTable, FourierTable) if waves_passed(kernel).size <= FEW else (FourierTable,)
-    for table in (way(kernel, rows) for way in ways):
+    kinds = (FewWavesTable, FourierTable) if waves_passed(kernel).size <= FEW else (FourierTable,)
+    for table in (kind(kernel, rows) for kind in kinds):
         if np.abs(table.apply(units) - expected).max() <= CLOSE:
             return table
     return None
 
 
 class SparseProductTable(Table):
-    """The same for the combinations of report cells that occur, walked as a tree of common beginnings.
+    """The product table of several columns, for those combinations of report cells that occur.
 
-    ``rows[i]`` holds the report cells of combination i, in lexicographic order. Contracting axis j costs (different
-    beginnings of length j) × (true cells of axes j..d), instead of all combinations × all true cells.
+    The combinations are a tree of common beginnings. Contracting axis j costs (different beginnings of length j) ×
+    (true cells of axes j..d), instead of all combinations × all true cells.
+
+    factors: the table of each column. rows: the report cells of each combination, in lexicographic order.
     """
 
     def __init__(self, factors: list[Floats], rows: Codes) -> None:
@@ -165,12 +178,13 @@ class SparseProductTable(Table):
             parent_of_row = np.cumsum(new) - 1
 
     def apply(self, p: Floats) -> Floats:
-        return np.stack([self._apply_one(one) for one in p]) if p.ndim == 2 else self._apply_one(p)
+        return np.stack([self._apply_row(row) for row in p]) if p.ndim == 2 else self._apply_row(p)
 
     def adjoint(self, r: Floats) -> Floats:
-        return np.stack([self._adjoint_one(one) for one in r]) if r.ndim == 2 else self._adjoint_one(r)
+        return np.stack([self._adjoint_row(row) for row in r]) if r.ndim == 2 else self._adjoint_row(r)
 
-    def _apply_one(self, p: Floats) -> Floats:
+    def _apply_row(self, p: Floats) -> Floats:
+        """Return P p of one distribution p, axis by axis from the first."""
         partial: Floats = p.reshape(1, -1)
         for weights, parents, first in self._levels:
             partial = partial.reshape(partial.shape[0], weights.shape[1], -1)
@@ -181,7 +195,8 @@ class SparseProductTable(Table):
                 partial = np.concatenate([weights[a:b] @ partial[i] for i, (a, b) in enumerate(runs)])
         return partial.reshape(-1)
 
-    def _adjoint_one(self, r: Floats) -> Floats:
+    def _adjoint_row(self, r: Floats) -> Floats:
+        """Return Pᵀ r of one vector r, axis by axis from the last."""
         partial: Floats = r.reshape(-1, 1)
         for weights, parents, first in reversed(self._levels):
             if first.size > MANY:
@@ -193,9 +208,9 @@ class SparseProductTable(Table):
         return partial.reshape(-1)
 
     def dense(self) -> Floats:
-        return np.stack([self._apply_one(unit) for unit in np.eye(self.shape[1])], axis=1)
+        return np.stack([self._apply_row(unit) for unit in np.eye(self.shape[1])], axis=1)
 
 
 def _runs(first: Codes, size: int) -> list[tuple[int, int]]:
-    """(start, end) of each parent's children."""
+    """Return (start, end) of each parent's children, given the first child of each and the number of children."""
     return list(pairwise([*first.tolist(), size]))

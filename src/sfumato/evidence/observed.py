@@ -4,8 +4,8 @@
     P[s, t]          chance of report cell s for a person in true cell t
     log-likelihood   L_r(p) = Σ_s N[r, s]·log (P p_r)_s
 
-Estimates and models are fitted to evidence alone. Of reports that are not counted yet it knows what to ask, and counts
-when `counts` is first read; `Reports.prepare` with the questions of several counts them in one pass.
+Estimates and models are fitted to evidence alone. Reports that are not counted yet are counted when `counts` is first
+read; `Reports.prepare` with the questions of several evidences counts all of them in one pass.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from sfumato.evidence.cells import Axis, ColumnCells
 from sfumato.evidence.resolution import Resolution
 from sfumato.evidence.tables import Array, ProductTable, Table
 
-LEAST_DOUBLE, LEAST_SINGLE = 1e-300, 1e-30
-"""The least probability whose logarithm is taken, near the smallest number of either precision: by how much a report
-that no true value can lead to is held against a distribution. Nothing else depends on them."""
+LEAST_DOUBLE = 1e-300
+"""The least probability in double precision whose logarithm is taken, near the smallest double: it decides only how
+much a report that no true value can lead to lowers the likelihood."""
+LEAST_SINGLE = 1e-30
+"""The least probability in single precision whose logarithm is taken, well above the smallest number, 10⁻³⁸."""
 
 
 class CountSource(Protocol):
-    """Where the counts of an `Evidence` come from."""
+    """The source of the counts of an `Evidence`."""
 
     def counts(self, fold: Fold | None, squared: bool) -> npt.ArrayLike:
         """Count the reports of a fold in each report cell, or sum the squares of their weights."""
@@ -38,31 +40,38 @@ class CountSource(Protocol):
 
 @dataclass(frozen=True)
 class KnownCounts:
-    """Counts that are known already; ``squares`` None: every report counts once."""
+    """Counts in memory as the source of an `Evidence`.
 
-    known: npt.ArrayLike
+    numbers: reports, or sums of weights, in each report cell. squares: sums of squared weights; None: every report
+    counts once.
+    """
+
+    numbers: npt.ArrayLike
     squares: npt.ArrayLike | None = None
 
     def counts(self, fold: Fold | None, squared: bool) -> npt.ArrayLike:
-        """Return the counts, or the squares."""
-        return self.squares if squared and self.squares is not None else self.known
+        """Return the counts, or the sums of squared weights; folds are not known."""
+        return self.squares if squared and self.squares is not None else self.numbers
 
 
 @dataclass(frozen=True)
-class Askable:
-    """Columns of reports in cells, which can be counted, also with the class as a last axis."""
+class CountableColumns:
+    """Columns of reports as a source of counts: they are counted in cells when they are needed.
+
+    cells: of each column. by_class: whether the class is a last axis of the counts.
+    """
 
     reports: Reports
     cells: tuple[ColumnCells, ...]
     by_class: bool
 
     def question(self, fold: Fold | None, squared: bool) -> Question:
-        """Return the question whose answer is the counts of a fold."""
+        """Return the question to `Reports` whose answer is the counts of a fold."""
         names = [cut.name for cut in self.cells]
         return self.reports.counting(names, self.cells, by_class=self.by_class, fold=fold, squared=squared)
 
     def counts(self, fold: Fold | None, squared: bool) -> npt.ArrayLike:
-        """Count the reports of a fold; without weights squares are the counts again."""
+        """Count the reports of a fold, or sum their squared weights; without weights both are the same."""
         counts: Floats = self.reports.ask([self.question(fold, squared and self.reports.weighted)])[0]
         return counts
 
@@ -71,8 +80,10 @@ class Askable:
 class Evidence:
     """Counts of reports, and the table through which they saw the true values.
 
+    Made by `of_counts` or `of_columns`.
+
     table: P[report cell, true cell].
-    source: where its counts come from; made by `of_counts` or `of_columns`.
+    source: where the counts come from, memory or reports.
     cells: the columns behind the axes of the table, in their order; empty where only the table matters.
     fold: whose reports are counted; None for everybody's.
 
@@ -92,11 +103,13 @@ class Evidence:
         cls, table: Table, counts: npt.ArrayLike, squares: npt.ArrayLike | None = None,
         cells: Sequence[ColumnCells] = (),
     ) -> Evidence:
-        """Return the evidence of known counts.
+        """Return the evidence of counts in memory.
 
+        table: P[report cell, true cell].
         counts: reports in each report cell, one row for each problem that shares the table (a class, a component);
             where people weigh differently, sums of their weights.
         squares: sums of squared weights in each report cell; None where every report counts once.
+        cells: the columns behind the axes of the table.
         """
         return cls(table, KnownCounts(counts, squares), tuple(cells))
 
@@ -105,10 +118,12 @@ class Evidence:
         cls, reports: Reports, axes: Sequence[Axis], resolution: Resolution, *, by_class: bool | None = None,
         fold: Fold | None = None, dtype: npt.DTypeLike = np.float32,
     ) -> Evidence:
-        """Return what some columns of reports tell together, cut into cells.
+        """Return the evidence of some columns of reports together, cut into cells.
 
+        axes: the columns. resolution: how finely they are cut.
         by_class: whether the class is an axis of the table, the first of true cells and the last of report cells;
             None: if the reports have classes.
+        fold: whose reports are counted; None: everybody's.
         dtype: precision of counts and table.
         """
         by_class = reports.classes is not None if by_class is None else by_class
@@ -117,36 +132,37 @@ class Evidence:
         label = reports.label_channel.matrix() if by_class and reports.label_channel is not None else None
         classes = len(reports.classes or ()) if by_class else 1
         table = ProductTable(factors, label=label, classes=classes, dtype=dtype)
-        return cls(table, Askable(reports, cells, by_class), cells, fold)
+        return cls(table, CountableColumns(reports, cells, by_class), cells, fold)
 
     # --- counts -------------------------------------------------------------------------------------------------
 
     @cached_property
     def counts(self) -> Array:
-        """Reports in each report cell, one row a problem."""
+        """The number of reports in each report cell, one row a problem."""
         return self._rows(self.source.counts(self.fold, squared=False))
 
     @cached_property
     def squares(self) -> Array:
-        """Sums of squared weights in each report cell; the counts where every report counts once."""
+        """The sum of squared weights in each report cell, one row a problem; the counts without weights."""
         return self._rows(self.source.counts(self.fold, squared=True))
 
     def _rows(self, counts: npt.ArrayLike) -> Array:
+        """Return counts with one row a problem, in the precision of the table."""
         return np.asarray(counts, dtype=self.table.dtype).reshape(-1, self.table.shape[0])
 
     @cached_property
     def totals(self) -> Floats:
-        """Reports of each problem."""
+        """The number of reports of each problem."""
         return np.asarray(self.counts.sum(axis=-1, dtype=np.float64))
 
     @property
     def total(self) -> float:
-        """All reports."""
+        """The number of reports of all problems."""
         return float(self.totals.sum())
 
     @property
     def product(self) -> ProductTable:
-        """The table of evidence about columns, one factor a column."""
+        """The table as a `ProductTable`, one factor a column; only of evidence about columns."""
         assert isinstance(self.table, ProductTable)
         return self.table
 
@@ -156,9 +172,12 @@ class Evidence:
         return np.asarray(self.counts.reshape(self.product.report_shape))
 
     def questions(self, *folds: Fold | None) -> list[Question]:
-        """Return what must be counted to fit on these folds and judge on them, for `Reports.prepare`."""
+        """Return the questions whose answers are the counts of these folds, for `Reports.prepare`.
+
+        Without folds, those of this evidence's own.
+        """
         source = self.source
-        assert isinstance(source, Askable)
+        assert isinstance(source, CountableColumns)
         kinds = (False, True) if source.reports.weighted else (False,)
         return [source.question(fold, squared) for fold in folds or (self.fold,) for squared in kinds]
 
@@ -167,19 +186,19 @@ class Evidence:
         return replace(self, fold=fold)
 
     def with_counts(self, counts: npt.ArrayLike) -> Evidence:
-        """Return other counts seen through the same table."""
+        """Return the evidence of other counts, in memory and without weights, through the same table."""
         return replace(self, source=KnownCounts(counts), fold=None)
 
     def only(self, problems: npt.NDArray[np.bool_] | Codes) -> Evidence:
-        """Return the evidence of some problems, chosen by a mask or by their rows."""
+        """Return the evidence of some problems, chosen by a mask or by rows, without weights."""
         return self.with_counts(self.counts[problems])
 
     @cached_property
     def block_people(self) -> Floats:
-        """How many people each report cell is one of the reports of: n in E[N_s] = n·(P p)_s.
+        """For each report cell the number n of people in its block, so that E[N_s] = n·(P p)_s.
 
-        Report cells of one level sum to one on their own, and so does the cell of missing reports: each such block has
-        as many people as were counted in it.
+        The report cells of one privacy level are a block, whose chances sum to one, and so is the cell of missing
+        reports; a block has as many people as were counted in it. Of several columns blocks are combined.
         """
         shape = self.product.report_shape
         blocks = [block_of_row(cut.reported, cut.blocks, rows) for cut, rows in zip(self.cells, shape, strict=False)]
@@ -190,7 +209,7 @@ class Evidence:
     # --- the likelihood -------------------------------------------------------------------------------------------
 
     def predict(self, p: Array) -> Array:
-        """Return the distribution of reports P p of every row p, kept above zero."""
+        """Return the distribution of reports P p that every row p predicts, no chance below the least number."""
         least = LEAST_DOUBLE if self.table.dtype == np.float64 else LEAST_SINGLE
         predicted: Array = self.table.apply(p)
         return np.asarray(np.maximum(predicted, np.asarray(least, predicted.dtype), out=predicted))
@@ -200,11 +219,15 @@ class Evidence:
         return np.asarray(np.sum(self.counts * np.log(self.predict(p)), axis=-1, dtype=np.float64))
 
     def surprise(self, p: Array) -> Array:
-        """Return N_s/(P p)_s: in which report cells more people are than p predicts."""
+        """Return N_s/(P p)_s of every problem: counts divided by the predicted share of each report cell."""
         predicted = self.predict(p)
         return np.asarray(np.divide(self.counts, predicted, out=predicted))
 
 
 def block_of_row(reported: int, starts: tuple[int, ...], rows: int) -> Codes:
-    """Return the block of each report cell of a column; a row beyond them is that of missing reports."""
+    """Return the index of the block of each row of a column's table.
+
+    reported: how many report cells the column has; a row after them is that of missing reports, a block of its own.
+    starts: the first report cell of each block. rows: how many rows there are.
+    """
     return np.searchsorted([*starts, reported], np.arange(rows), side="right") - 1

@@ -1,9 +1,9 @@
-"""How finely columns are cut when several are seen together.
+"""The number and width of cells into which columns are cut that are modelled together.
 
-True cells shrink in number as columns are added, so that a grid of all of them stays small; report cells widen with
-them, measured in noise deviations (a report cell of half a deviation loses about 2 % of the information in a mean).
-Members of one average use different counts and shifts: their edges never coincide, and neither do they line up with cut
-points of the truth by luck.
+With more columns each has fewer true cells, so that a grid of all columns stays small, and wider report cells, measured
+in noise deviations: cells of h deviations lose h²/12 of the information in a mean, half a deviation 2 %. Where several
+models are averaged (*members*), each has other numbers of cells and shifts, so that their edges do not coincide, nor
+all of them with a cut in the truth.
 """
 
 from __future__ import annotations
@@ -18,54 +18,70 @@ from sfumato.evidence.cells import Axis, ColumnCells
 DIMENSIONS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 """Effective dimensions for which the four rows below state a resolution; between them it is interpolated."""
 TRUE_CELLS = (97.0, 97.0, 37.0, 23.0, 15.0, 10.0, 7.0, 5.0)
-"""True cells a column, so that a grid of all columns has about 10⁵ at most and one step of EM takes milliseconds. Odd
-and prime numbers, so that no edge lies in the middle or at a round part of the domain."""
+"""True cells of each column. By judgement: a grid of up to six columns has about 10⁵ cells at most, one of eight
+4·10⁵, so that a step of EM takes milliseconds; mostly odd numbers, so that no edge lies in the middle of the domain."""
 COARSENESS = (0.05, 0.05, 0.1, 0.25, 0.5, 0.8, 1.0, 1.3)
-"""Width of report cells in noise deviations, so that there are about as many of them as of true cells."""
+"""Width of report cells in noise deviations. By judgement: h²/12 of the information is lost, 14 % at most; narrower
+cells make more combinations to count."""
 SELECTION_CELLS = (29.0, 29.0, 16.0, 11.0, 8.0, 6.0, 5.0, 4.0)
+"""True cells of each column in a set that is only judged. By judgement: a third to a thirteenth of the grid's cells,
+because many sets are judged."""
 SELECTION_COARSENESS = (0.2, 0.2, 0.35, 0.5, 0.65, 0.9, 1.1, 1.5)
-"""The same two for sets of columns that are only judged: a tenth of the cells, because many sets are."""
+"""Width of report cells, in noise deviations, of a set that is only judged; by judgement as COARSENESS."""
 FULL_AXIS = 25.0
-"""Values from which on a column counts as a whole dimension; one of v values counts as log v / log 25."""
+"""Values from which a column counts as a whole dimension; one of v values counts as log v / log 25. By judgement:
+larger makes a column of few values nearly free."""
 PEOPLE_A_CELL = 8.0
-"""People that a cell should have where a column is clear, whose cells are not smoothed by any noise."""
+"""People in each cell of clear columns, about, which no noise smooths. By judgement: fewer fit chance, more hide
+detail."""
 MEMBER_SPREAD = 0.3
+"""Range of the members' numbers of cells, as a part of the first member's: 15 % more or fewer. By judgement: enough
+that members have different edges, little enough that all are about as fine."""
 MEMBER_SHIFT = 0.6
-"""Members of an average have up to 15 % more or fewer cells, and edges up to .3 of a cell aside; by judgement, far
-enough that no two members have edges at the same places."""
+"""Range of the members' shifts, in cells: edges are up to .3 of a cell aside. By judgement, as for MEMBER_SPREAD."""
 WIDENING = 1.15
+"""Factor by which report cells are widened until there are few enough; by judgement, small, to widen little too far."""
 MOST_WIDENINGS = 20
-"""Report cells are widened by this factor, so many times at most (16-fold together), until there are few enough."""
+"""How often they are widened at most: 16-fold together, wider than any noise; then the loop ends anyway."""
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """Cells per column, width of report cells in noise deviations, shift of the edges in cells."""
+    """How finely columns are cut.
+
+    cells: true cells of each column, about. coarseness: the least width of report cells, in noise deviations. shift: by
+    which inner edges of true cells are moved, in cells.
+    """
 
     cells: int
     coarseness: float
     shift: float = 0.0
 
     def cut(self, axis: Axis) -> ColumnCells:
+        """Return a column cut into cells of this resolution."""
         return axis.at(self.cells, self.coarseness, self.shift)
 
     def coarsened(self, axes: Sequence[Axis], most: int) -> Resolution:
-        """With report cells widened until there are at most `most` combinations of them."""
-        found = self
+        """Return a resolution with report cells so wide that the columns have ``most`` combinations of them at most."""
+        coarser = self
         for _ in range(MOST_WIDENINGS):
-            if np.prod([float(found.cut(axis).reported) for axis in axes]) <= most:
+            if np.prod([float(coarser.cut(axis).reported) for axis in axes]) <= most:
                 break
-            found = replace(found, coarseness=WIDENING * found.coarseness)
-        return found
+            coarser = replace(coarser, coarseness=WIDENING * coarser.coarseness)
+        return coarser
 
 
 def effective_dimension(axes: Sequence[Axis]) -> float:
-    """How many full axes the columns amount to: one of few values counts as a part of an axis."""
+    """Return how many dimensions columns have together; one of few values counts as a part of one (FULL_AXIS)."""
     return float(sum(min(1.0, np.log(max(axis.natural_size, 1)) / np.log(FULL_AXIS)) for axis in axes))
 
 
 def resolution_for(axes: Sequence[Axis], people: float, member: int = 0, *, selecting: bool = False) -> Resolution:
-    """The resolution for these columns together; clear columns need people in their cells."""
+    """Return the resolution at which columns are modelled together.
+
+    people: how many there are; clear columns need some in each cell. member: the index of the model in an average.
+    selecting: whether the set of columns is only judged.
+    """
     dimension = effective_dimension(axes)
     table, widths = (SELECTION_CELLS, SELECTION_COARSENESS) if selecting else (TRUE_CELLS, COARSENESS)
     cells = float(np.interp(dimension, DIMENSIONS, table))
@@ -76,15 +92,15 @@ def resolution_for(axes: Sequence[Axis], people: float, member: int = 0, *, sele
 
 
 def spread_of(member: int) -> float:
-    """How many times the cells of the first member another one has."""
+    """Return the factor on the first member's number of cells that another member of an average has."""
     return 1.0 + MEMBER_SPREAD * (golden(member) - 0.5) if member else 1.0
 
 
 def shift_of(member: int) -> float:
-    """How far a member's edges are shifted, in cells."""
+    """Return how far the edges of a member of an average are shifted, in cells."""
     return MEMBER_SHIFT * (golden(2 * member + 1) - 0.5)
 
 
-def golden(place: int) -> float:
-    """A low-discrepancy sequence in [0, 1)."""
-    return float((place * 0.6180339887498949) % 1.0)
+def golden(index: int) -> float:
+    """Return an entry of the low-discrepancy sequence i/φ mod 1 in [0, 1), φ the golden ratio."""
+    return float((index * 0.6180339887498949) % 1.0)

@@ -21,11 +21,12 @@ Done = npt.NDArray[np.bool_]
 class LikelihoodGain:
     """Stop when the last ``steps`` steps together raised the log-likelihood by less than ``nats``.
 
-    nats: one is less than what one more free parameter would explain by chance alone: a gain below it is noise, and
-        following it to the end only makes the estimate rougher.
-    limit: the most steps.
-    promise: for the end itself. Steps may stall far from it, so while n·(max_t f_t − 1) promises more than this,
-        acceleration starts afresh, a few times at most.
+    nats: by judgement one, twice what one more free parameter explains on average by chance alone: a gain below it is
+        noise, and following it only makes the estimate rougher.
+    steps: over which the gain is taken; by judgement eight, because single steps may stall.
+    limit: steps at most.
+    promise: nats that a stopped run may still gain, by the bound n·(max_t f_t − 1), above which its acceleration starts
+        afresh, a few times at most; infinite: never.
     """
 
     nats: float = 1.0
@@ -34,14 +35,17 @@ class LikelihoodGain:
     promise: float = np.inf
 
     def reached(self, likelihoods: Sequence[Any]) -> Any:
-        """Say which problems gained too little; none as long as there are too few steps to tell."""
+        """Say which problems gained too little; none as long as fewer than ``steps`` steps were taken.
+
+        likelihoods: of every problem after each step.
+        """
         if len(likelihoods) <= self.steps:
             return np.zeros(np.shape(likelihoods[0]), dtype=bool)
         return np.asarray(likelihoods[-1] - likelihoods[-1 - self.steps] < self.nats)
 
 
 class StepRule(ABC):
-    """A rule about successive estimates for ending plain or over-relaxed EM, at the latest after ``limit`` steps."""
+    """A rule about successive estimates that ends plain or over-relaxed EM, at the latest after ``limit`` steps."""
 
     limit: int
 
@@ -52,9 +56,11 @@ class StepRule(ABC):
 
 @dataclass(frozen=True)
 class ChiSquare(StepRule):
-    """AS00's rule: successive estimates differ by less than a ``share`` of the χ² threshold.
+    """AS00's rule: stop when successive estimates differ by less than a part of the χ² threshold for k true cells.
 
-    n·Σ (p' − p)²/p < share · χ²_{k−1}(confidence)
+        n·Σ (p' − p)²/p < share · χ²_{k−1}(confidence)
+
+    share, confidence: the paper's 1 % and 95 %. limit: steps at most.
     """
 
     share: float = 0.01
@@ -62,7 +68,7 @@ class ChiSquare(StepRule):
     limit: int = 10_000
 
     def threshold(self, cells: int) -> float:
-        """Return the right side of the rule for so many true cells."""
+        """Return the right side of the rule for this number of true cells."""
         return self.share * chi_square(max(cells - 1, 1), self.confidence)
 
     def reached(self, evidence: Evidence, before: Array, after: Array) -> Done:
@@ -73,20 +79,20 @@ class ChiSquare(StepRule):
 
 @lru_cache
 def chi_square(freedom: int, confidence: float) -> float:
-    """Return the value that χ² with so many degrees of freedom stays below with this confidence."""
+    """Return the quantile of χ² with these degrees of freedom at this confidence."""
     from scipy.special import chdtri
 
     return float(chdtri(freedom, 1 - confidence))
 
 
 WITHIN_CLASSES = ChiSquare(share=0.003, limit=2_000)
-"""For a column within classes. AS00 stops at 1 % of the χ² threshold: early for its Local trees. A tenth of that is
-late for ByClass; this is between (reproductions/as00)."""
+"""The rule for a column within classes, as the trees ByClass and Local need it. By judgement: the paper's 1 % of the χ²
+threshold ends early for Local, a tenth of it late for ByClass; reproductions/as00 measures both trees with this."""
 
 
 @dataclass(frozen=True)
 class Steps(StepRule):
-    """Take ``limit`` steps, no more and no fewer: from the uniform start their number is the amount of smoothing."""
+    """Stop after ``limit`` steps exactly; from the uniform start their number is the amount of smoothing."""
 
     limit: int
 
@@ -96,7 +102,8 @@ class Steps(StepRule):
 
 
 CONVERGED = LikelihoodGain(nats=1e-9, steps=3, limit=20_000, promise=1e-7)
-"""The end itself, to the precision of doubles for up to 10⁷ reports: used where the likelihood has one maximum."""
+"""The rule that ends EM at the maximum, where there is one maximum only. 10⁻⁹ nats is the rounding of a log-likelihood
+of some 10⁶ reports in doubles; steps, limit and promise by judgement: smaller numbers end early on flat likelihoods."""
 
 ENOUGH = LikelihoodGain()
-"""Until nothing but noise is left to gain: less than one nat in eight steps."""
+"""The rule that ends EM when only noise is left to gain: less than one nat in eight steps."""

@@ -1,9 +1,9 @@
-"""Tables P[report cell, true cell] as linear maps: one that stands as it is, several levels, several attributes.
+"""Tables P[report cell, true cell] as linear maps: dense ones, several privacy levels, several attributes.
 
     apply(p)   = P p      the distribution of reports that a true distribution p predicts
     adjoint(r) = Pᵀ r     what weights on reports say about each true cell
 
-`large_tables` has those that are too large to build.
+`large_tables` has tables that are too large to build.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ Array = npt.NDArray[Any]
 
 
 class Table(ABC):
-    """P[reported, true] as a linear map."""
+    """A table P[report cell, true cell] as a linear map; ``shape`` is (report cells, true cells)."""
 
     shape: tuple[int, int]
     dtype: npt.DTypeLike = np.float64
 
     @abstractmethod
     def apply(self, p: Floats) -> Floats:
-        """P p for every row p of the argument."""
+        """Return P p for every row p of the argument: the distribution of reports that p predicts."""
 
     @abstractmethod
     def adjoint(self, r: Floats) -> Floats:
-        """Pᵀ r for every row r of the argument."""
+        """Return Pᵀ r for every row r of the argument: what weights on report cells say about each true cell."""
 
     @abstractmethod
     def dense(self) -> Floats:
-        """The table itself."""
+        """Return the table as a matrix."""
 
 
 class DenseTable(Table):
-    """The table as it stands."""
+    """A table that is stored as a matrix; dtype: the precision of arithmetic with it."""
 
     def __init__(self, matrix: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> None:
         self._matrix: npt.NDArray[Any] = np.ascontiguousarray(matrix, dtype=dtype)
@@ -64,7 +64,7 @@ class DenseTable(Table):
 
 
 class StackedTable(Table):
-    """People at several levels: each level's table, weighted by its share of the people, one below the other."""
+    """The tables of several privacy levels, one below the other, each weighted by its share of the people."""
 
     def __init__(self, parts: list[Table], shares: Floats) -> None:
         self._parts, self._shares = parts, [float(share) for share in shares]
@@ -84,7 +84,10 @@ class StackedTable(Table):
 
 
 def stack(tables: list[Table], shares: Floats) -> Table:
-    """One table for people at several levels."""
+    """Return one table for people at several privacy levels.
+
+    tables: of the levels, for the same true cells. shares: of the people at each level.
+    """
     if len(tables) == 1:
         return tables[0]
     stacked = StackedTable(tables, shares)
@@ -92,10 +95,13 @@ def stack(tables: list[Table], shares: Floats) -> Table:
 
 
 class ProductTable(Table):
-    """P[(s₁, …, s_d), (t₁, …, t_d)] = Π_j P_j[s_j, t_j], over all combinations of report cells.
+    """The table of several columns, P[(s₁, …, s_d), (t₁, …, t_d)] = Π_j P_j[s_j, t_j], over all combinations of cells.
 
-    With a class y besides, whose own table ``label`` is L[reported, true] (None: clear, of ``classes`` classes), p is
-    P(y, t₁, …, t_d) and reports are R(s₁, …, s_d, y'): the class goes in first and comes out last.
+    With a class y besides, p is P(y, t₁, …, t_d) and reports are R(s₁, …, s_d, y'): the class is the first axis of true
+    cells and the last one of report cells.
+
+    factors: P_j. label: the class's own table L[reported, true]; None: the class is clear. classes: how many classes a
+    clear class has; 1: there is no class. dtype: the precision of arithmetic.
     """
 
     def __init__(

@@ -42,16 +42,16 @@ from sfumato.prose import counted, plain, sentence
 from sfumato.reconstruction import (
     Diagnostics,
     Estimate,
+    choose_intervals,
     combine,
     difference,
-    intervals_told,
     reconstruct,
     reconstruct_joint,
 )
 from sfumato.reconstruction.diagnosis import FEW_REPORTS
 from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.misfit import misfit_in_words
-from sfumato.reconstruction.reconstruct import with_unasked
+from sfumato.reconstruction.reconstruct import note_unasked
 
 MOST_GROUPS = 6
 """The most classes, or levels, that are compared: the colours of the page that can be told apart (``pages``)."""
@@ -270,7 +270,7 @@ def _estimate_question(answers: Answers, plan: Plan, class_blur: Floats | None, 
     not blurred.
     """
     blurred_counts = answers.whole if isinstance(answers.whole, Counts) else None
-    cells = None if blurred_counts is None else wishes.intervals or intervals_told(blurred_counts)
+    cells = None if blurred_counts is None else wishes.intervals or choose_intervals(blurred_counts)
     whole = measure(answers, answers.whole, cells, wishes)
     figures: dict[str, Any] = {"question": answers.question, "kind": KINDS[type(answers.domain)]}
     figures |= {"blurred": answers.channel is not None, "reports": whole.reports, "missing": whole.missing}
@@ -291,7 +291,7 @@ def _estimate_question(answers: Answers, plan: Plan, class_blur: Floats | None, 
     figures["mean"] = None if whole.mean is None else bar(float(whole.mean), whole.mean.stderr**2)
     if blurred_counts is not None:
         figures |= {"fit": whole.estimate.diagnostics.fit, "heaps": heaps(blurred_counts)}
-    messages = _messages(replace(whole, estimate=with_unasked(whole.estimate, answers.name, plan)))
+    messages = _messages(replace(whole, estimate=note_unasked(whole.estimate, answers.name, plan)))
     for view, parts, undo in (("by_class", answers.by_class, class_blur), ("by_level", answers.by_level, None)):
         if len(parts) > MOST_GROUPS:
             messages.append(f"{len(parts)} groups are too many to compare; up to {MOST_GROUPS} are.")

@@ -1,14 +1,14 @@
-"""Counts become an Estimate: the distribution of the true values, with its error."""
+"""Reconstruction: from counts of reports to the distribution of the true values, with its errors."""
 
 from sfumato.reconstruction.compare import Difference, combine, difference, two_sided
 from sfumato.reconstruction.estimate import Diagnostics, Estimate, WithError
 from sfumato.reconstruction.joint import JointEstimate, reconstruct_joint
+from sfumato.reconstruction.layout import INTERVALS
 from sfumato.reconstruction.means import mean, mean_error, unbiased_numbers
 from sfumato.reconstruction.reconstruct import (
-    INTERVALS,
+    choose_intervals,
     estimate_of,
     intervals_for,
-    intervals_told,
     reconstruct,
     reconstruct_plan,
     shares,
@@ -27,14 +27,14 @@ __all__ = [
     "reconstruct",
     "reconstruct_joint",
     "reconstruct_plan",
-    # one attribute of a plan, and values held against its estimate
+    # one attribute of a plan, and true values counted as its estimate has them
     "INTERVALS",
     "estimate_of",
     "intervals_for",
-    "intervals_told",
+    "choose_intervals",
     "shares",
     "mean_error",
-    # what regression builds on: numbers and indicators without bias
+    # for regression: unbiased numbers and indicators of reports
     "unbiased_numbers",
     "left_inverse",
     "two_sided",

@@ -1,4 +1,4 @@
-"""Agrawal & Srikant's own recipe, as their results need it: Equation 3 on intervals, with the midpoint kernel.
+"""Evidence for Agrawal & Srikant's own recipe (AS00): Equation 3 on intervals, with the noise density at midpoints.
 
     p'_t = (1/n) Σ_s N_s · f_Y(m_s − m_t)·p_t / Σ_u f_Y(m_s − m_u)·p_u,   m the midpoints of intervals
 
@@ -18,7 +18,10 @@ from sfumato.reconstruction.request import Request
 
 
 def midpoint_evidence(request: Request) -> Evidence:
-    """Return the reports of a request in report intervals, with the midpoint kernels of all levels as their table."""
+    """Return the reports of a request counted in report intervals, with AS00's midpoint kernels as their table.
+
+    The kernels of several levels stand one below the other. Requests about categories keep their own evidence.
+    """
     if request.layout is None:
         return request.evidence
     kernels: list[Table] = []
@@ -36,7 +39,10 @@ def midpoint_evidence(request: Request) -> Evidence:
 
 
 def midpoint_kernel(channel: Channel, edges: Floats) -> tuple[Floats, Floats]:
-    """Return (edges of the report intervals, f(report midpoint | true midpoint))."""
+    """Return (edges of the report intervals, K) with K[s, t] the density of report midpoint s given true midpoint t.
+
+    edges: of the true intervals.
+    """
     true = (edges[:-1] + edges[1:]) / 2
     codes = channel.inputs.encode(true)
     if not isinstance(channel.outputs, Grid):
@@ -49,7 +55,8 @@ def midpoint_kernel(channel: Channel, edges: Floats) -> tuple[Floats, Floats]:
 
 
 def continued_edges(outputs: Grid, edges: Floats) -> Floats:
-    """Return the true intervals, continued to both sides in their end intervals' width to where reports end."""
+    """Return the edges of the true intervals, continued on both sides, by the end intervals' widths, to where reports
+    end."""
     low, high = edges[1] - edges[0], edges[-1] - edges[-2]
     before = max(int(np.ceil((edges[0] - outputs.edges[0]) / low - 1e-9)), 0)
     after = max(int(np.ceil((outputs.edges[-1] - edges[-1]) / high - 1e-9)), 0)

@@ -1,4 +1,4 @@
-"""Estimates of independent samples, such as classes or strata, held against each other or put together.
+"""Differences and weighted sums of estimates from independent samples, such as classes or strata.
 
     difference   d = a − b,            Cov d = Cov a + Cov b
     combination  p = Σ_h W_h·p_h,      Cov p = Σ_h W_h²·Cov p_h,   W_h the known share of stratum h
@@ -20,49 +20,68 @@ from sfumato.prose import plain, suggest
 from sfumato.reconstruction.estimate import Diagnostics, Estimate, Fine, WithError
 
 SURE = 0.05
-"""Differences that chance alone would show less often than this are called so."""
-MOST_TOGETHER = 2_000  # numbers whose covariance is written out for the test of all of them at once
+"""The p-value below which a difference is said to be beyond chance: the customary level of statistical tests."""
+MOST_TOGETHER = 2_000
+"""Intervals or categories up to which all differences are tested together. By judgement: the test takes eigenvectors of
+their covariance, seconds at this size, and time grows with the third power."""
 
 
 def two_sided(z: Any) -> Floats:
-    """How often a normal number is as far from zero, on either side."""
+    """Return the two-sided p-value of a standard normal number ``z``, or of each of an array: P(|Z| ≥ |z|)."""
     return np.asarray(erfc(np.abs(z) / np.sqrt(2)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference:
-    """One estimate less another, interval by interval or category by category."""
+    """The difference of two estimates from different people, for each interval or category.
+
+    Made by `difference`; printed with a p-value where chance alone would seldom show as much.
+
+    ``first``, ``second``: estimates of the same intervals or categories; the second is subtracted.
+
+    >>> import sfumato as sf
+    >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
+    >>> north, south = (sf.reconstruct(["yes"] * n + ["no"] * (1000 - n), coin) for n in (480, 400))
+    >>> difference = sf.difference(north, south)
+    >>> difference.differences.round(2).tolist(), difference.verdict
+    ([0.16, -0.16], 'they differ beyond chance (p = 0.0003)')
+    """
 
     first: Estimate
     second: Estimate
 
     @cached_property
     def differences(self) -> Floats:
+        """The first share less the second, for each interval or category; of categories, the unbiased shares."""
         return np.asarray(_shares(self.first) - _shares(self.second))
 
     @cached_property
     def covariance(self) -> Any:
+        """The covariance of the differences: the sum of both estimates' covariances."""
         return _summed([(1.0, self.first.covariance), (1.0, self.second.covariance)])
 
     @cached_property
     def stderr(self) -> Floats:
-        """Standard error of each difference."""
+        """The standard error of each difference."""
         return np.asarray(np.sqrt(np.maximum(self.covariance.diagonal(), 0.0)))
 
     @property
     def z(self) -> Floats:
-        """Each difference in standard errors."""
+        """Each difference divided by its standard error; 0 where both are 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.nan_to_num(self.differences / self.stderr, nan=0.0)
 
     @property
     def p(self) -> Floats:
-        """How often two samples of the same people would differ as much, each interval or category by itself."""
+        """The p-value of each interval or category alone: how often two samples of one population differ as much."""
         return two_sided(self.z)
 
     @cached_property
     def p_together(self) -> float:
-        """The same of all of them at once: dᵀC⁺d against χ²; NaN where they are too many."""
+        """The p-value of all differences d together: dᵀC⁺d against χ², C their covariance.
+
+        NaN where there are more than MOST_TOGETHER.
+        """
         if self.differences.size > MOST_TOGETHER:
             return float("nan")
         variances, axes = np.linalg.eigh(np.asarray(self.covariance))
@@ -73,10 +92,10 @@ class Difference:
         return float(chdtrc(seen.sum(), float((along**2 / variances[seen]).sum())))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for machines."""
+        """Return labels, differences, errors and p-values as plain data for JSON."""
         numbers = {"differences": self.differences, "stderr": self.stderr, "p": self.p, "p_together": self.p_together}
-        found: dict[str, Any] = plain({"labels": self.first.labels(), **numbers})
-        return found
+        data: dict[str, Any] = plain({"labels": self.first.labels(), **numbers})
+        return data
 
     def __str__(self) -> str:
         labels = self.first.labels()
@@ -85,12 +104,12 @@ class Difference:
             f"{label:>{width}}  {100 * d:+7.2f} % ± {100 * error:5.2f}{_sure(p)}"
             for label, d, error, p in zip(labels, self.differences, self.stderr, self.p, strict=True)
         ]
-        sizes = " and ".join(f"{each.diagnostics.reports:,.0f}" for each in (self.first, self.second))
+        sizes = " and ".join(f"{estimate.diagnostics.reports:,.0f}" for estimate in (self.first, self.second))
         return "\n".join([f"{sizes} reports; {self.verdict}", *rows])
 
     @property
     def verdict(self) -> str:
-        """Whether chance alone may have made all of it, in words."""
+        """A phrase that says whether chance alone may have made all differences."""
         if np.isnan(self.p_together):
             return f"{(self.p < SURE).sum()} of {self.p.size} differ by themselves at {SURE:.0%}"
         if self.p_together >= SURE:
@@ -102,10 +121,10 @@ class Difference:
 
 
 def difference(first: Any, second: Any) -> Any:
-    """``first`` less ``second``, which come from different people: two classes, two strata, two surveys.
+    """Return the difference of two estimates, or of two numbers with errors, that come from different people.
 
-    Of two estimates a `Difference` with standard errors from both covariances; of two numbers with errors (a mean, a
-    share, a quantile, a coefficient) one more such number.
+    ``first``, ``second``: two estimates (of classes, strata or surveys), which give a `Difference`, or two numbers with
+    errors (means, shares, quantiles, coefficients), which give one more such number. ``second`` is subtracted.
 
     >>> import sfumato as sf
     >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
@@ -126,11 +145,11 @@ def difference(first: Any, second: Any) -> Any:
 
 
 def combine(parts: Mapping[Any, Any], shares: Mapping[Any, float]) -> Any:
-    """Strata put together by their known shares of the population, with the error that this leaves.
+    """Return the estimate of a whole population from estimates of its strata and their known sizes, with its error.
 
-    ``parts``: by stratum an Estimate or a number with its error, as ``sf.reconstruct(..., by=)`` and ``sf.mean`` give
-    them, or by attribute such a mapping, as ``plan.reconstruct(..., by=)`` does. ``shares``: how many people, or which
-    part of them, each stratum has.
+    ``parts``: an `Estimate`, or a number with its error, for each stratum by name, as ``sf.reconstruct(..., by=)`` and
+    ``sf.mean`` give them; or for each attribute such a mapping, as ``plan.reconstruct(..., by=)`` gives it.
+    ``shares``: how many people, or which part of the population, each stratum has, by name.
 
     >>> import sfumato as sf
     >>> print(sf.combine({"town": WithError(3.0, 0.3), "land": WithError(5.0, 0.4)}, {"town": 3, "land": 1}))
@@ -140,37 +159,38 @@ def combine(parts: Mapping[Any, Any], shares: Mapping[Any, float]) -> Any:
         raise TypeError("combine takes a mapping from stratum to estimate; reconstruct with by= to have one")
     if all(isinstance(part, Mapping) for part in parts.values()):
         return {name: combine(part, shares) for name, part in parts.items()}
-    known = _check_shares(parts, shares)
-    each = [(share, part) for share, part in zip(known, parts.values(), strict=True) if share]
+    all_shares = _check_shares(parts, shares)
+    weighted = [(share, part) for share, part in zip(all_shares, parts.values(), strict=True) if share]
     if all(isinstance(part, WithError) for part in parts.values()):
-        errors = [share * part.stderr for share, part in each]
-        return WithError(sum(share * float(part) for share, part in each), float(np.linalg.norm(errors)))
+        errors = [share * part.stderr for share, part in weighted]
+        return WithError(sum(share * float(part) for share, part in weighted), float(np.linalg.norm(errors)))
     if not all(isinstance(part, Estimate) for part in parts.values()):
         raise TypeError("combine takes estimates, or numbers with errors, all of one kind")
+    first = weighted[0][1]
     for part in parts.values():
-        _check_alike(each[0][1], part)
-    found = sum(share * part.probabilities for share, part in each)
+        _check_alike(first, part)
+    probabilities = np.asarray(sum(share * part.probabilities for share, part in weighted))
     unbiased = None
-    if each[0][1].unbiased is not None:
-        unbiased = np.asarray(sum(share * _shares(part) for share, part in each))
-    facts, first = _facts(parts, known), each[0][1]
+    if first.unbiased is not None:
+        unbiased = np.asarray(sum(share * _shares(part) for share, part in weighted))
+    facts = _facts(parts, all_shares)
     power = 1.0 if facts.cannot_tell else 2.0  # Cov ΣWX ≤ ΣW·Cov X, were even what noise hides the same everywhere
-    covariance = _summed([(share**power, part.covariance) for share, part in each])
-    fine = _fine([(share, share ** (power / 2), part.fine) for share, part in each])
-    return Estimate(
-        first.edges, first.categories, np.asarray(found), covariance, facts, first.integer, unbiased, fine
-    )
+    covariance = _summed([(share**power, part.covariance) for share, part in weighted])
+    fine = _fine([(share, share ** (power / 2), part.fine) for share, part in weighted])
+    return Estimate(first.edges, first.categories, probabilities, covariance, facts, first.integer, unbiased, fine)
 
 
 def _fine(parts: list[tuple[float, float, Fine | None]]) -> Fine | None:
-    """The pictures behind the intervals put together, each with its share and the factor of its errors; None where
-    they have different cells."""
+    """Return the weighted sum of the strata's distributions on fine cells; None where their cells differ.
+
+    parts: (share of the stratum, factor of its errors, its distribution).
+    """
     fines = [fine for _, _, fine in parts if fine is not None]
     if len(fines) < len(parts) or any(not np.array_equal(fine.edges, fines[0].edges) for fine in fines):
         return None
     shares = np.asarray(sum(share * fine.shares for (share, _, _), fine in zip(parts, fines, strict=True)))
     atoms = tuple(
-        (place, share * mass) for (share, _, _), fine in zip(parts, fines, strict=True) for place, mass in fine.atoms
+        (value, share * mass) for (share, _, _), fine in zip(parts, fines, strict=True) for value, mass in fine.atoms
     )
     root = np.hstack([factor * fine.root for (_, factor, _), fine in zip(parts, fines, strict=True)])
     rounding = Counter[float]()
@@ -180,21 +200,21 @@ def _fine(parts: list[tuple[float, float, Fine | None]]) -> Fine | None:
 
 
 def _facts(parts: Mapping[Hashable, Estimate], shares: list[float]) -> Diagnostics:
-    """What stands behind strata together; where a stratum of share w is worth n, all are worth 1/Σ(w²/n)."""
+    """Return the diagnostics of strata together; strata of shares w, each worth n reports, are worth 1/Σ(w²/n)."""
     facts = [part.diagnostics for part in parts.values()]
-    said = tuple(f"{name}: {text}" for name, part in parts.items() for text in part.diagnostics.messages)
+    messages = tuple(f"{name}: {text}" for name, part in parts.items() for text in part.diagnostics.messages)
     sums = {
-        key: sum(getattr(each, key) for each in facts)
+        key: sum(getattr(of_part, key) for of_part in facts)
         for key in ("reports", "missing", "iterations", "table_applications", "log_likelihood", "degrees_of_freedom")
     }
-    fit, hidden = min(each.fit for each in facts), any(each.cannot_tell for each in facts)
-    worths = [each.reports if each.worth is None else each.worth for each in facts]
+    fit, hidden = min(of_part.fit for of_part in facts), any(of_part.cannot_tell for of_part in facts)
+    worths = [of_part.reports if of_part.worth is None else of_part.worth for of_part in facts]
     worth = 1 / sum(share**2 / worth for share, worth in zip(shares, worths, strict=True) if share)
-    return Diagnostics(facts[0].method, **sums, messages=said, fit=fit, worth=worth, cannot_tell=hidden)
+    return Diagnostics(facts[0].method, **sums, messages=messages, fit=fit, worth=worth, cannot_tell=hidden)
 
 
 def _check_shares(parts: Mapping[Any, Any], shares: Any) -> list[float]:
-    """The share of each stratum, of sum 1."""
+    """Return the share of each stratum, scaled to sum 1; raise where a stratum has none or a share makes no sense."""
     if not isinstance(shares, Mapping):
         raise TypeError("shares is a mapping from stratum to its part of the population, such as {'north': 0.4, ...}")
     for name in parts:
@@ -212,6 +232,7 @@ def _check_shares(parts: Mapping[Any, Any], shares: Any) -> list[float]:
 
 
 def _check_alike(first: Estimate, second: Estimate) -> None:
+    """Raise ValueError if two estimates have different intervals or categories."""
     alike = first.categories == second.categories and (first.edges is None) == (second.edges is None)
     if alike and first.edges is not None and second.edges is not None:
         alike = first.edges.size == second.edges.size and bool(np.allclose(first.edges, second.edges))
@@ -220,23 +241,28 @@ def _check_alike(first: Estimate, second: Estimate) -> None:
 
 
 def _shares(estimate: Estimate) -> Floats:
-    """Shares that are right on average, where they are known."""
+    """Return the unbiased shares of an estimate, or its probabilities where it has none."""
     return estimate.probabilities if estimate.unbiased is None else estimate.unbiased
 
 
 def _sure(p: float) -> str:
+    """Return a p-value as text to print after a difference; empty text if it is not below SURE."""
     return f"  {_p(p)}" if p < SURE else ""
 
 
 def _p(p: float) -> str:
+    """Return a p-value as text."""
     return "p < 0.0001" if p < 1e-4 else f"p = {p:.4f}"
 
 
-# --- covariances that are added, written out or not -----------------------------------------------------------------
+# --- sums of covariances --------------------------------------------------------------------------------------------
 
 
 class AddedCovariance:
-    """Σ scale·covariance, of which some are not written out (`closed.SumCovariance`)."""
+    """Σ scale·covariance as a linear map, where some covariances are no matrices (`closed.SumCovariance`).
+
+    ``w @ covariance @ w`` is a variance; ``np.asarray`` computes the matrix.
+    """
 
     __array_ufunc__ = None  # so that w @ covariance comes here
 
@@ -249,6 +275,7 @@ class AddedCovariance:
     __rmatmul__ = __matmul__  # it is symmetric
 
     def diagonal(self) -> Floats:
+        """Return the diagonal of the sum of covariances, the variances."""
         return np.asarray(sum(scale * part.diagonal() for scale, part in self.parts))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Floats:
@@ -256,6 +283,7 @@ class AddedCovariance:
 
 
 def _summed(parts: list[tuple[float, Any]]) -> Any:
+    """Return Σ scale·covariance as a matrix; as an `AddedCovariance` where a covariance is no matrix."""
     if all(isinstance(part, np.ndarray) for _, part in parts):
         return np.asarray(sum(scale * part for scale, part in parts))
     return AddedCovariance(parts)

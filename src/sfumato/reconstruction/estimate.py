@@ -1,4 +1,4 @@
-"""What a reconstruction returns: probabilities with their errors, and what stands behind them."""
+"""`Estimate`: the probabilities of intervals or categories with their errors, means, quantiles, shares and warnings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,26 @@ from sfumato.prose import plain
 from sfumato.tables import frame_like
 
 BAR = 30
+"""Characters of the longest bar of a printed estimate: with label and number a line stays below 80. By judgement."""
 DRAWS = 10_000
-NEAR = 50  # a quantile of whole numbers is not further off than this
+"""Normal vectors that are drawn for simultaneous bounds: a 90 % quantile is then of rank 9,000 ± 30, that is 90 ± .3 %.
+More take time; fewer make the bounds depend on the draw."""
+NEAR = 50
+"""Whole numbers to either side of a quantile among which its error is computed. By judgement: an error of as many whole
+numbers is cut off at this; more would make it cost more."""
 TINY = 1e-14
+"""A share of people below the rounding of sums of probabilities, put in place of 0 where a share is divided by."""
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How an estimate came about, and in ``messages`` what a reader must know before trusting it."""
+    """How an estimate was computed, and warnings that a reader should see before using it.
+
+    method: as given to `reconstruct`. reports, missing: how many reports were read, and how many were missing.
+    iterations, table_applications: steps of EM, and products with the table or its transpose; 0 for other methods.
+    log_likelihood: Σ N_s log π_s of the reports N under the estimate's prediction π. degrees_of_freedom: how many
+    numbers the reports decided. messages: the warnings, one sentence each.
+    """
 
     method: str
     reports: float
@@ -36,21 +48,21 @@ class Diagnostics:
     degrees_of_freedom: float
     messages: tuple[str, ...] = ()
     fit: float = 1.0
-    """How often sound reports would fit their channel as badly as these, at most."""
+    """The p-value of the channel: how often sound reports would fit it as badly as these, at most."""
     worth: float | None = None
-    """Of weighted reports: how many of one weight tell as much, (Σw)²/Σw²."""
+    """How many reports of equal weight would have the same error, (Σw)²/Σw²; None where reports have no weights."""
     cannot_tell: bool = False
-    """Whether the noise hides more of what was asked for than the reports show; ``messages`` says it in words."""
+    """Whether the noise hides more of the wanted intervals than the reports show; ``messages`` says it in words."""
 
     @property
-    def said(self) -> str:
-        """Reports, missing ones and method in words."""
+    def summary(self) -> str:
+        """The numbers of reports and of missing ones and the method, as one line of text."""
         worth = "" if self.worth is None else f" (by their weights worth {self.worth:,.0f})"
         return f"{self.reports:,.0f} reports{worth}, {self.missing:,.0f} missing, method {self.method}"
 
 
 class WithError(float):
-    """A number with its standard error; it computes and compares as the number.
+    """A number with its standard error; in arithmetic and comparisons it is the number.
 
     >>> print(WithError(45.2387, 0.0812))
     45.239 ± 0.081
@@ -65,12 +77,12 @@ class WithError(float):
 
     @property
     def z(self) -> float:
-        """The number in standard errors."""
+        """The number divided by its standard error; infinite where the error is 0."""
         return float(self) / self.stderr if self.stderr else float(np.inf)
 
     @property
     def p(self) -> float:
-        """How often a true zero would be found as far off, by chance."""
+        """The two-sided p-value: how often chance takes an estimate of 0 at least as far from 0."""
         return math.erfc(abs(self.z) / math.sqrt(2))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,76 +100,84 @@ class WithError(float):
 
 @dataclass(frozen=True, eq=False)
 class Fine:
-    """The picture behind the intervals: cells that people are spread evenly in, and people at exactly one value.
+    """The distribution on the fine cells behind the intervals: people spread evenly in cells, and at single values.
 
-    ``root`` (cells, ·) times its transpose is the covariance of the cells' shares, people at single values included.
-    Of people who round, a share h to a multiple of m, F(b) becomes (1 − h)·F(b) + h·F(⌈b/m⌉·m − m/2): where nobody can
-    see it, shares have room for as much.
+    edges: of the fine cells. shares: of people spread evenly in each cell. atoms: (value, share of people exactly
+    there). root: a matrix R, one row a cell, with R Rᵀ the covariance of the cells' shares, atoms included.
+    unseen_rounding: (m, √E h²) for a share h of people who may round to a multiple of m and whom the noise hides. With
+    them the share below b would be (1 − h)·F(b) + h·F(⌈b/m⌉·m − m/2), so errors of shares have room for the difference.
     """
 
     edges: Floats
     shares: Floats
-    atoms: tuple[tuple[float, float], ...]  # (value, share)
+    atoms: tuple[tuple[float, float], ...]
     root: Any
-    unseen_rounding: tuple[tuple[float, float], ...] = ()  # (m, √E h²)
+    unseen_rounding: tuple[tuple[float, float], ...] = ()
 
     def below(self, value: float) -> Floats:
-        """The part of each cell's people whose value is smaller; cells that hold nobody count by width."""
+        """Return, for each cell, the part of its people whose value is smaller; of a cell without people, the part of
+        its width."""
         inside = np.clip((value - self.edges[:-1]) / np.diff(self.edges), 0.0, 1.0)
-        return self._averaged(inside, [float(place < value) for place, _ in self.atoms])
+        return self._averaged(inside, [float(atom < value) for atom, _ in self.atoms])
 
     def middles(self) -> Floats:
-        """The mean value of each cell's people."""
-        return self._averaged((self.edges[:-1] + self.edges[1:]) / 2, [place for place, _ in self.atoms])
+        """Return the mean value of the people in each cell."""
+        return self._averaged((self.edges[:-1] + self.edges[1:]) / 2, [atom for atom, _ in self.atoms])
 
-    def _averaged(self, spread: Floats, single: list[float]) -> Floats:
-        people, total = self.shares + TINY, (self.shares + TINY) * spread
-        for (place, share), each in zip(self.atoms, single, strict=True):
-            cell = self._cell(place)
+    def _averaged(self, of_cells: Floats, of_atoms: list[float]) -> Floats:
+        """Return the mean over each cell's people of a number that is given for the cells and for the atoms."""
+        people, total = self.shares + TINY, (self.shares + TINY) * of_cells
+        for (value, share), number in zip(self.atoms, of_atoms, strict=True):
+            cell = self._cell(value)
             people[cell] += share
-            total[cell] += share * each
+            total[cell] += share * number
         return np.asarray(total / people)
 
     def _cell(self, value: float) -> int:
+        """Return the index of the cell that holds a value."""
         return int(np.clip(np.searchsorted(self.edges, value, side="right") - 1, 0, self.shares.size - 1))
 
     @property
     def people(self) -> Floats:
-        """The share of each cell, people at single values included."""
+        """The share of people in each cell, atoms included."""
         shares = self.shares.copy()
-        for place, share in self.atoms:
-            shares[self._cell(place)] += share
+        for value, share in self.atoms:
+            shares[self._cell(value)] += share
         return shares
 
     def quantile(self, q: Floats) -> Floats:
-        """The smallest value that a share q of the people does not exceed: the inverse of the running sum of shares."""
-        places = np.array([place for place, _ in self.atoms])
-        at = np.sort(np.concatenate([self.edges, places, places]))
+        """Return the smallest value that a share q of the people does not exceed: the inverse of the running sum of
+        shares."""
+        atoms = np.array([value for value, _ in self.atoms])
+        at = np.sort(np.concatenate([self.edges, atoms, atoms]))
         spread = np.interp(at, self.edges, np.concatenate([[0.0], np.cumsum(self.shares)]))
         last = np.append(at[1:] > at[:-1], True)
         single = sum(
-            (share * ((at > place) | ((at == place) & last)) for place, share in self.atoms), np.zeros(at.size)
+            (share * ((at > value) | ((at == value) & last)) for value, share in self.atoms), np.zeros(at.size)
         )
         running = spread + single
         return np.asarray(np.interp(q * running[-1], running, at))
 
     def whole(self, values: Floats) -> Floats:
-        """The whole numbers in whose cells values lie, those on an edge in the lower one."""
+        """Return the whole number in whose cell each value lies; a value on an edge lies in the lower cell."""
         return np.asarray(np.clip(np.ceil(values - 0.5), self.edges[0] + 0.5, self.edges[-1] - 0.5) + 0.0)
 
     def quantile_error(self, q: float, value: float) -> float:
-        """How far the quantile goes if the share below it is one standard error larger or smaller, the further one; at
-        least that error over the density there. People who round unseen carry it towards their multiple."""
+        """Return the standard error of the quantile ``value`` of a share q.
+
+        It is how far the quantile moves if the share below it is one standard error larger or smaller (the further of
+        both, and at least that error divided by the density), with room for people who round unseen to their multiple.
+        """
         error = self.error_between(None, value)
         sides = self.quantile(np.clip([q - error, q + error], 0.0, 1.0))
         cell = self._cell(value)
         density = self.people[cell] / (self.edges[cell + 1] - self.edges[cell])
         far = max(float(np.abs(sides - value).max()), error / density if density > 0 else np.inf)
-        carried = [share * (np.rint(value / multiple) * multiple - value) for multiple, share in self.unseen_rounding]
-        return float(np.linalg.norm([far, *carried]))
+        rounded = [share * (np.rint(value / multiple) * multiple - value) for multiple, share in self.unseen_rounding]
+        return float(np.linalg.norm([far, *rounded]))
 
     def whole_quantile_error(self, q: float, value: float) -> float:
-        """√E (Q − value)² of a quantile Q of whole numbers, Q ≤ x where the share up to x is q or more."""
+        """Return √E (Q − value)² of the quantile Q of whole numbers, with P(Q ≤ x) = P(share up to x ≥ q)."""
         numbers = np.arange(max(self.edges[0] + 0.5, value - NEAR), min(self.edges[-1], value + NEAR + 1))
         up_to = np.array([self.people @ self.below(x + 0.5) for x in numbers])
         errors = np.array([self.error_between(None, x + 0.5) for x in numbers])
@@ -166,11 +186,14 @@ class Fine:
         return float(np.sqrt(chances @ (numbers - value) ** 2))
 
     def error(self, weights: Floats) -> float:
-        """Standard error of Σ w_i·p_i over the cells."""
+        """Return the standard error of Σ w_i·p_i, p the shares of the cells."""
         return float(np.linalg.norm(weights @ self.root))
 
     def error_between(self, low: float | None, high: float | None) -> float:
-        """Standard error of the share from ``low`` to below ``high`` (None: the ends), with room for rounding."""
+        """Return the standard error of the share from ``low`` to below ``high``, with room for unseen rounding.
+
+        None is the end of the domain.
+        """
         below = np.zeros(self.shares.size) if low is None else self.below(low)
         above = np.ones(self.shares.size) if high is None else self.below(high)
         bounds = [(1.0, high), (-1.0, low)]
@@ -181,7 +204,7 @@ class Fine:
         return float(np.linalg.norm([self.error(above - below), *room]))
 
     def _moved(self, bound: float, multiple: float) -> float:
-        """By how much the share below a bound rises if everybody rounds."""
+        """Return by how much the share below a bound rises if everybody rounds to a multiple."""
         last = np.ceil(bound / multiple - 1e-9) * multiple - multiple / 2
         return float(self.people @ (self.below(last) - self.below(bound)))
 
@@ -190,9 +213,22 @@ class Fine:
 class Estimate:
     """The distribution of the true values in the population that the respondents were drawn from.
 
-    ``probabilities[i]`` belongs to the interval ``edges[i]..edges[i+1]`` or to ``categories[i]``; ``covariance`` takes
-    sampling, noise and smoothing into account, and detail that the noise would hide. Of many categories it is not
-    written out: ``w @ covariance @ w`` gives the variance of a sum, ``np.asarray(covariance)`` the table.
+    Made by `reconstruct`; ``probabilities[i]`` is of the interval ``edges[i]..edges[i+1]`` or of ``categories[i]``.
+
+    ``edges``: of the intervals; None for categories. ``categories``: the labels; None for numbers. ``probabilities``:
+    the estimated shares, of sum 1. ``covariance``: of these shares, by sampling, noise and smoothing and with room for
+    detail that the noise would hide; for many categories not a table but an object with which
+    ``w @ covariance @ w`` is the variance of a sum and ``np.asarray(covariance)`` the table. ``diagnostics``: how the
+    estimate was computed, and warnings. ``integer``: whether values are whole numbers. ``unbiased``: of categories,
+    shares that may be negative but whose sums are right on average, with the same covariance; None where there are
+    none. ``fine``: the distribution on fine cells from which means, quantiles and shares between numbers are read;
+    None: they are read from the intervals, with people spread evenly in each.
+
+    >>> import sfumato as sf
+    >>> age = sf.Gaussian(sf.Interval(20, 80), privacy=0.5)
+    >>> estimate = sf.reconstruct(age.randomize([30.0] * 500 + [70.0] * 500, rng=1), age, intervals=3)
+    >>> estimate.edges.tolist(), estimate.probabilities.round(1).tolist()
+    ([20.0, 40.0, 60.0, 80.0], [0.5, 0.0, 0.5])
     """
 
     edges: Floats | None
@@ -202,21 +238,22 @@ class Estimate:
     diagnostics: Diagnostics
     integer: bool = False
     unbiased: Floats | None = None
-    """Of categories: shares that may be negative, whose sums are right on average and have this covariance."""
     fine: Fine | None = None
-    """What means, quantiles and shares between numbers are read from; without it, from the intervals."""
 
     @cached_property
     def stderr(self) -> Floats:
-        """Standard error of each probability."""
+        """The standard error of each probability."""
         return np.asarray(np.sqrt(np.maximum(self.covariance.diagonal(), 0.0)))
 
     def interval(self, confidence: float = 0.9, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """(low, high): bounds that hold each true probability with this confidence, within 0..1.
+        """Return (low, high): bounds between 0 and 1 that hold each true probability with some confidence.
 
-        Of categories they reach from the smaller to the larger of the estimate and its unbiased share, and on by
-        c·stderr: the estimate of one that hardly stands out is drawn towards 0.
-        ``simultaneous``: bounds that hold all of them at once, estimate ± c·stderr with c the quantile of max |z|.
+        They are the estimate ± c·stderr. Of categories they reach from the smaller of the estimate and its unbiased
+        share, less c·stderr, to the larger of both, plus c·stderr, because the estimate of a rare category is drawn
+        towards 0.
+
+        ``confidence``: the chance, between 0 and 1, that the bounds hold a true probability. ``simultaneous``: whether
+        they hold all true probabilities at once; c is then the quantile of max |z| over all intervals, else of |z|.
         """
         if not isinstance(confidence, (int, float, np.floating)) or not 0 < confidence < 1:
             raise ValueError(f"confidence={confidence} is not between 0 and 1; for example 0.9")
@@ -227,12 +264,13 @@ class Estimate:
         return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
     def _largest_errors(self, confidence: float) -> float:
-        """The quantile of max |z_i|, z ~ N(0, correlation): drawn 10,000 times, always the same."""
-        covariance, spread = np.asarray(self.covariance), self.stderr
-        known = spread > 0
-        if not known.any():
+        """Return the quantile of max |z_i|, z ~ N(0, correlation), from DRAWS draws that are always the same."""
+        covariance, stderr = np.asarray(self.covariance), self.stderr
+        varies = stderr > 0
+        if not varies.any():
             return 0.0
-        values, vectors = np.linalg.eigh(covariance[np.ix_(known, known)] / np.outer(spread[known], spread[known]))
+        correlation = covariance[np.ix_(varies, varies)] / np.outer(stderr[varies], stderr[varies])
+        values, vectors = np.linalg.eigh(correlation)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         drawn = np.random.default_rng(0).standard_normal((DRAWS, values.size)) @ root.T
         return float(np.quantile(np.abs(drawn).max(axis=1), confidence))
@@ -240,10 +278,14 @@ class Estimate:
     def share(
         self, categories: Iterable[Hashable] | None = None, *, low: float | None = None, high: float | None = None
     ) -> WithError:
-        """The share of these categories, or of the people from ``low`` to below ``high``, with its error √(wᵀCw).
+        """Return the share of some categories, or of the people from ``low`` to below ``high``, with its error.
 
-        Of categories it is the sum of the unbiased shares, put between 0 and 1 unless the method is "inverse": the sum
-        of many rare ``probabilities`` is too large, because none of them is negative.
+        The error is √(wᵀCw), C the covariance. The share of categories is the sum of the unbiased shares, put between 0
+        and 1 unless the method is "inverse"; the sum of many rare ``probabilities`` would be too large, because none of
+        them is negative.
+
+        ``categories``: labels, where the estimate is of categories. ``low``, ``high``: bounds, where it is of numbers;
+        None is the end of the domain.
 
         >>> import sfumato as sf
         >>> colours = sf.RandomizedResponse(sf.Categories(["red", "green", "blue"]), gamma=4)
@@ -258,19 +300,20 @@ class Estimate:
             raise ValueError("these are categories; use share([...]) with some of .categories")
         if isinstance(categories, str) or not isinstance(categories, Iterable):
             raise TypeError(f"share takes several categories; write share([{categories!r}])")
-        listed, known = list(categories), set(self.categories)
-        nested = next((each for each in listed if not isinstance(each, Hashable)), None)
+        listed, labels = list(categories), set(self.categories)
+        nested = next((label for label in listed if not isinstance(label, Hashable)), None)
         if nested is not None:
             raise TypeError(f"category {nested!r} is a list or a table; they are in .categories")
         chosen = set(listed)
-        if not chosen <= known:
-            raise ValueError(f"category {next(iter(chosen - known))!r} is unknown; they are in .categories")
+        if not chosen <= labels:
+            raise ValueError(f"category {next(iter(chosen - labels))!r} is unknown; they are in .categories")
         weights = np.array([label in chosen for label in self.categories], dtype=float)
         shares = self.probabilities if self.unbiased is None else self.unbiased
         share = float(weights @ shares)
         return WithError(share if self.diagnostics.method == "inverse" else min(max(share, 0), 1), self._error(weights))
 
     def _share_between(self, low: Any, high: Any) -> WithError:
+        """Return the share of the people from ``low`` to below ``high``, read from the fine cells."""
         for name, bound in (("low", low), ("high", high)):
             if bound is not None and (isinstance(bound, str) or math.isnan(bound)):
                 raise ValueError(f"{name}={bound!r} is no number; leave it out where there is no bound")
@@ -286,14 +329,16 @@ class Estimate:
         return WithError(share, fine.error_between(start, end))
 
     def _bound(self, value: float) -> float:
-        """Whole numbers from 3 on begin at 2.5."""
+        """Return a bound as an edge: for whole numbers the half below it, because numbers from 3 on begin at 2.5."""
         return float(np.ceil(value) - 0.5) if self.integer else float(value)
 
     def information_loss(self, truth: ArrayLike | None = None) -> float:
-        """½·Σ|p̂ − p|, the share of people who are in the wrong place (Agrawal & Aggarwal 2001), from 0 to 1.
+        """Return ½·Σ|p̂ − p|, the share of people counted in a wrong interval or category, from 0 to 1.
 
-        ``truth``: the true share of each interval or category. Without it, what the errors lead to expect, each of
-        them normal: ½·Σ √(2/π)·stderr.
+        It is the information loss of Agrawal & Aggarwal (2001).
+
+        ``truth``: the true share p of each interval or category. None: return what the standard errors lead to expect,
+        if every error is normal: ½·Σ √(2/π)·stderr.
 
         >>> import sfumato as sf
         >>> colours = sf.RandomizedResponse(sf.Categories(["red", "green"]), gamma=3)
@@ -309,33 +354,38 @@ class Estimate:
         return float(np.abs(self.probabilities - shares).sum() / 2)
 
     def mean(self) -> WithError:
-        """The mean of the true values, with its standard error √(mᵀCm)."""
+        """Return the mean of the true values, with its standard error √(mᵀCm), m the mean value in each cell."""
         fine = self._fine("mean")
         middles, people = fine.middles(), fine.people
         return WithError(float(people @ middles / people.sum()), fine.error(middles))
 
     def quantile(self, q: Any) -> Any:
-        """The value below which a share ``q`` of the people lies; people are spread evenly inside a cell, and of whole
-        numbers it is the whole number. One quantile comes with its standard error.
+        """Return the value below which a share ``q`` of the people lies; for whole numbers, a whole number.
+
+        ``q``: a share from 0 to 1, or an array of them. One share gives a number with its standard error, an array an
+        array without errors.
         """
         wanted = np.asarray(q, dtype=float)
         if not ((wanted >= 0) & (wanted <= 1)).all():
             raise ValueError(f"q={q} is not between 0 and 1; the median is quantile(0.5)")
         fine = self._fine("quantile")
         between = fine.quantile(wanted)
-        found = fine.whole(between) if self.integer else between
+        values = fine.whole(between) if self.integer else between
         if wanted.ndim:
-            return found
+            return values
         error = fine.quantile_error(float(wanted), float(between))
         if self.integer:
-            error = max(error, fine.whole_quantile_error(float(wanted), float(found)))
-        return WithError(float(found), error)
+            error = max(error, fine.whole_quantile_error(float(wanted), float(values)))
+        return WithError(float(values), error)
 
-    def _fine(self, asked: str) -> Fine:
-        """The fine picture; where there is none, the intervals with people spread evenly in each."""
+    def _fine(self, figure: str) -> Fine:
+        """Return the distribution on fine cells; where there is none, the intervals as cells.
+
+        figure: what is to be read from it, for the error message where the estimate is of categories.
+        """
         if self.fine is not None:
             return self.fine
-        edges = self._edges(asked)
+        edges = self._edges(figure)
         if self.integer:
             low, high = self._numbers()
             edges = np.append(low - 0.5, high[-1] + 0.5)
@@ -343,70 +393,80 @@ class Estimate:
         return Fine(edges, self._shares, (), vectors * np.sqrt(np.maximum(values, 0.0)))
 
     def _error(self, weights: Floats) -> float:
-        """Standard error of Σ w_i·p_i."""
+        """Return the standard error of Σ w_i·p_i."""
         return float(np.sqrt(max(float(weights @ self.covariance @ weights), 0.0)))
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> NDArray[Any]:
-        """``n`` values drawn from the estimate."""
+        """Draw values from the estimate, evenly inside an interval.
+
+        ``n``: how many. ``rng``: a generator or a seed; None: a new seed from the operating system.
+        """
         generator = np.random.default_rng(rng)
-        place = generator.choice(self.probabilities.size, size=n, p=self._shares)
+        index = generator.choice(self.probabilities.size, size=n, p=self._shares)
         if self.categories is not None:
-            return array_of_labels(self.categories)[place]
+            return array_of_labels(self.categories)[index]
         low, high = self._numbers()
         if self.integer:
-            return generator.integers(low[place].astype(np.int64), high[place].astype(np.int64) + 1)
-        return generator.uniform(low[place], high[place])
+            return generator.integers(low[index].astype(np.int64), high[index].astype(np.int64) + 1)
+        return generator.uniform(low[index], high[index])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for machines."""
-        where: dict[str, Any] = {"edges": self.edges.tolist()} if self.edges is not None else {}
+        """Return the estimate as plain data for JSON: edges or categories, probabilities, errors, diagnostics."""
+        support: dict[str, Any] = {"edges": self.edges.tolist()} if self.edges is not None else {}
         if self.categories is not None:
-            where = {"categories": list(self.categories)}
+            support = {"categories": list(self.categories)}
         numbers = {"probabilities": self.probabilities.tolist(), "stderr": self.stderr.tolist()}
         diagnostics = {**asdict(self.diagnostics), "messages": list(self.diagnostics.messages)}
         covariance = {"covariance": self.covariance.tolist()} if isinstance(self.covariance, np.ndarray) else {}
-        return {**where, **numbers, **covariance, "diagnostics": diagnostics}
+        return {**support, **numbers, **covariance, "diagnostics": diagnostics}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row an interval or category: label in words, low and high or category, probability, stderr."""
+        """Return one row for each interval or category: label, low, high, category, probability, stderr.
+
+        Low and high are None for categories, category is None for intervals.
+        """
         nowhere = dict.fromkeys(("low", "high", "category"), [None] * self.probabilities.size)
         columns = {"label": self.labels(), **nowhere, **plain(self._columns())}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def _columns(self) -> dict[str, Any]:
+        """Return the columns of the estimate's table by name."""
         numbers = {"probability": self.probabilities, "stderr": self.stderr}
         if self.edges is None:
             return {"category": list(self.categories or ()), **numbers}
         return {"low": self.edges[:-1], "high": self.edges[1:], **numbers}
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame: low and high, or category, then probability and stderr."""
+        """Return a pandas DataFrame with columns low and high, or category, then probability and stderr."""
         return frame_like("pandas", self._columns())
 
     def to_polars(self) -> Any:
-        """The same as a Polars DataFrame."""
+        """Return a Polars DataFrame with columns low and high, or category, then probability and stderr."""
         return frame_like("polars", self._columns())
 
     def plot(self, ax: Any = None) -> Any:
-        """Bars with 90 % error bars on a matplotlib axis (a new one unless given)."""
+        """Draw the probabilities as bars with 90 % error bars, and return the matplotlib axis.
+
+        ``ax``: the axis to draw on; None: a new one.
+        """
         if ax is None:
             import matplotlib.pyplot as plt
 
             ax = plt.subplots()[1]
         if self.edges is not None:
-            place, width = (self.edges[:-1] + self.edges[1:]) / 2, np.diff(self.edges)
+            middle, width = (self.edges[:-1] + self.edges[1:]) / 2, np.diff(self.edges)
         else:
-            place, width = np.arange(self.probabilities.size, dtype=float), np.full(self.probabilities.size, 0.8)
-            ax.set_xticks(place, self.labels(), parse_math=False)
+            middle, width = np.arange(self.probabilities.size, dtype=float), np.full(self.probabilities.size, 0.8)
+            ax.set_xticks(middle, self.labels(), parse_math=False)
         low, high = self.interval()
         error = np.maximum([self.probabilities - low, high - self.probabilities], 0)
-        ax.bar(place, self.probabilities, width, alpha=0.6)
-        ax.errorbar(place, self.probabilities, error, fmt="none", ecolor="black", elinewidth=1)
+        ax.bar(middle, self.probabilities, width, alpha=0.6)
+        ax.errorbar(middle, self.probabilities, error, fmt="none", ecolor="black", elinewidth=1)
         ax.set_ylabel("probability")
         return ax
 
     def labels(self) -> list[str]:
-        """What each probability belongs to, in words."""
+        """Return the name of each interval or category as text."""
         if self.categories is not None:
             return [str(label) for label in self.categories]
         low, high = self._numbers()
@@ -421,7 +481,7 @@ class Estimate:
         return f"<Estimate of {shape} from {facts.reports:,.0f} reports, method {facts.method}{noted}>"
 
     def _repr_html_(self) -> str:
-        """A small table with bars, for notebooks."""
+        """Return a small HTML table with bars, which notebooks show."""
         top = max(float(self.probabilities.max()), 1e-300)
         rows = "".join(
             f"<tr><th>{escape(label)}</th><td>{100 * p:.2f} % ± {100 * error:.2f}</td><td style='min-width:12em'>"
@@ -439,7 +499,7 @@ class Estimate:
             f"{label:>{width}}  {100 * p:6.2f} % ± {100 * error:5.2f}  {'█' * round(BAR * max(p, 0.0) / top)}".rstrip()
             for label, p, error in zip(labels, self.probabilities, self.stderr, strict=True)
         ]
-        return "\n".join([self.diagnostics.said, *rows, *(f"Note: {m}" for m in self.diagnostics.messages)])
+        return "\n".join([self.diagnostics.summary, *rows, *(f"Note: {m}" for m in self.diagnostics.messages)])
 
     @property
     def _shares(self) -> Floats:
@@ -447,13 +507,14 @@ class Estimate:
         weights = np.maximum(self.probabilities, 0.0)
         return np.asarray(weights / weights.sum())
 
-    def _edges(self, asked: str) -> Floats:
+    def _edges(self, figure: str) -> Floats:
+        """Return the edges; raise ValueError where a figure that needs numbers is read from categories."""
         if self.edges is None:
-            raise ValueError(f"{asked} needs numbers; these are categories, read .categories and .probabilities")
+            raise ValueError(f"{figure} needs numbers; these are categories, read .categories and .probabilities")
         return self.edges
 
     def _numbers(self) -> tuple[Floats, Floats]:
-        """The lowest and the highest value of each interval."""
+        """Return the lowest and the highest value of each interval."""
         edges = self._edges("this")
         if not self.integer:
             return edges[:-1], edges[1:]

@@ -1,9 +1,10 @@
-"""`mean`: the average of the true values, without bias wherever a channel allows it.
+"""`mean`: the average of the true values behind reports, unbiased wherever a channel allows it.
 
-Where the mean of a report is a line, E[w | x] = a + b·x, as for additive noise and the piecewise channel (a = 0, b = 1)
-and for the square wave, u = (w − a)/b has the mean x, whatever the distribution of x is; the average of all u is
-unbiased, and its error is that of any average, √(Σ(u − ū)²/(n(n − 1))), or where reports have weights w
-√(Σw²(u − ū)²/((Σw)² − Σw²)), but no less than what the noise alone leaves. Other channels are read by `reconstruct`.
+Where the expected report is a line in the true value, E[r | x] = a + b·x, as for additive noise and the piecewise
+channel (a = 0, b = 1) and for the square wave, the *unbiased number* u = (r − a)/b of a report has the mean x. So the
+average of all u is unbiased whatever the distribution of x is. Its standard error is √(Σ(u − ū)²/(n(n − 1))), with
+weights w √(Σw²(u − ū)²/((Σw)² − Σw²)), but no less than what the noise alone leaves. Where the expected report is no
+line the mean is that of `reconstruct`.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from sfumato.reconstruction.estimate import WithError
 from sfumato.reconstruction.reconstruct import counts_of, reconstruct
 
 STRAIGHT = 1e-6
-"""E[w | x] is a line if it is nowhere further from one than this share of the range."""
+"""E[r | x] counts as a line if it is nowhere further from one than this part of the range of true values. By judgement:
+such a bend moves a mean by about a millionth of the range; much smaller, rounding of the law would count as a bend."""
 
 
 def mean(
     reports: Any, channel: Mechanism | None = None, *, level: Any = None, by: Any = None, weights: Any = None
 ) -> Any:
-    """The mean of the true values behind reports, with its standard error; of counts by class one a class.
+    """Return the mean of the true values behind reports, with its standard error; by class, a dictionary with one each.
 
-    ``reports``: a column of reports, or ``Counts``. ``channel``: the one that made them (counts know theirs), or the
-    choice that people had, with the ``level`` of each report beside it. ``by``: the class of each report. ``weights``:
-    how many people each report stands for.
+    ``reports``: a column of reports, or `Counts`. ``channel``: the channel that made the reports, or the choice of
+    levels that people had; None for counts, which know theirs. ``level``: the privacy level of each report, where
+    people chose one. ``by``: the class of each report; None: no classes. ``weights``: how many people each report
+    stands for; None: one.
 
     >>> import sfumato as sf
     >>> gain = sf.Piecewise(sf.Interval(0, 100), gamma=19)
@@ -41,20 +44,24 @@ def mean(
     if counts.classes is not None:
         return {name: mean(counts.select(name)) for name in counts.classes}
     if not counts.total:
-        lost = "weighs nothing" if counts.reports else "is missing"
-        raise ValueError(f"there is no report to take a mean of; every one {lost}")
+        reason = "weighs nothing" if counts.reports else "is missing"
+        raise ValueError(f"there is no report to take a mean of; every one {reason}")
     numbers = [unbiased_numbers(tally.channel) for tally in counts.levels.values()]
-    if any(each is None for each in numbers):
+    if any(of_level is None for of_level in numbers):
         return reconstruct(counts).mean()
     tallies = list(counts.levels.values())
-    people = [(tally.histogram[0], tally.told.squares[0]) for tally in tallies]
-    noise = float(sum(tally.told.squares[0].sum() * least_noise(tally.channel) for tally in tallies))
+    people = [(tally.histogram[0], tally.weight_sums.squares[0]) for tally in tallies]
+    noise = float(sum(tally.weight_sums.squares[0].sum() * least_noise(tally.channel) for tally in tallies))
     counted, squares = np.hstack(people).astype(np.float64)
     return _average(np.concatenate(numbers), counted, squares, noise)  # type: ignore[arg-type]
 
 
 def _average(numbers: Floats, people: Floats, squares: Floats, noise: float) -> WithError:
-    """``noise``: Σ w²·(the least variance of a report); reports that happen to agree are no surer than that."""
+    """Return the weighted average of unbiased numbers, with its standard error.
+
+    numbers: u of each report code. people, squares: Σw and Σw² of the reports with each code. noise: Σ w²·(least
+    variance of u); the error is at least what it alone leaves, also where all reports happen to agree.
+    """
     total, freedom = people.sum(), people.sum() ** 2 - squares.sum()
     middle = float(people @ numbers / total)
     spread = max(float(squares @ (numbers - middle) ** 2), noise * float(freedom / total**2))
@@ -63,20 +70,22 @@ def _average(numbers: Floats, people: Floats, squares: Floats, noise: float) -> 
 
 @lru_cache(maxsize=256)
 def least_noise(channel: Channel) -> float:
-    """min_x Var[u | x], u the unbiased number of a report."""
+    """Return min_x Var[u | x], the least variance that a channel leaves in a report's unbiased number u."""
     return float(_noise_variances(channel).min())
 
 
 def _noise_variances(channel: Channel) -> Floats:
-    """Var[u | x] of every true value."""
+    """Return Var[u | x] for every true code x, u the unbiased number of a report."""
     numbers, law = unbiased_numbers(channel), channel.law()
     centred = numbers - numbers.mean()  # type: ignore[union-attr]
     return np.asarray(np.maximum(centred**2 @ law - (centred @ law) ** 2, 0.0))
 
 
 def mean_error(channel: Channel, prior: Floats, people: int) -> float:
-    """The standard error of `mean` from so many reports, by the noise alone: √(Σ_x P(x)·Var[u | x]/n); ∞ where reports
-    have no unbiased numbers."""
+    """Return the standard error that noise alone gives `mean`: √(Σ_x P(x)·Var[u | x]/n).
+
+    prior: P(x) of each true code. people: n. Infinite where the channel has no unbiased numbers.
+    """
     if unbiased_numbers(channel) is None:
         return float("inf")
     return float(np.sqrt(prior @ _noise_variances(channel) / people))
@@ -84,7 +93,7 @@ def mean_error(channel: Channel, prior: Floats, people: int) -> float:
 
 @lru_cache(maxsize=256)
 def unbiased_numbers(channel: Channel) -> Floats | None:
-    """(w − a)/b of each report code, where E[w | x] = a + b·x; None where it is no line."""
+    """Return the unbiased number (r − a)/b of each report code, where E[r | x] = a + b·x; None where it is no line."""
     if isinstance(channel.domain, Categories) or isinstance(channel.outputs, Categories):
         raise ValueError("a mean needs numbers; these are categories, read the shares of sf.reconstruct")
     values = np.asarray(channel.outputs.values, dtype=np.float64)

@@ -1,12 +1,11 @@
-"""The ways to solve a request: a function for each name of ``method=``.
+"""The reconstruction methods: one function from a request to estimates for each name of ``method=``.
 
 smooth    the average of smooth densities, by how well each explains the reports (`density`)
 em        maximum likelihood
 as00      Agrawal & Srikant's own recipe (`as00`)
-inverse   the unbiased estimate of category shares: undo the table,
-              p̂ = B f,   f the shares of reports,   B A = 1,
-          so E p̂ = p exactly, whatever p is; single shares may come out below 0 or above 1, and they sum to 1. For a
-          square table B is its inverse; otherwise B = (AᵀWA)⁻¹AᵀW, W = 1/(A·uniform), which does not look at the data.
+inverse   the unbiased estimate of category shares by the table's left inverse (`unbiased`),
+              p̂ = B f,   f the shares of reports,   B A = I,
+          so E p̂ = p exactly, whatever p is; shares may come out below 0 or above 1, and they sum to 1
 """
 
 from __future__ import annotations
@@ -29,23 +28,26 @@ from sfumato.reconstruction.request import Request
 from sfumato.reconstruction.unbiased import left_inverse, unbiased
 
 RUN_WEIGHED = 30.0
-"""Reports whose weights are taken together to see how much more than others they weigh: of a few, chance decides."""
+"""Reports that are expected together, at least, in a run of cells whose mean weight is compared with the others'. By
+judgement: with fewer, chance decides which run weighs more; with more, weights that go with the answers are averaged
+out."""
 
 
 def by_em(request: Request) -> list[Estimate]:
-    """Return maximum likelihood: to the end for categories, until nothing but noise is left to gain for numbers."""
+    """Return the estimates of maximum likelihood: by EM to convergence for categories, for numbers until a step gains
+    no more than noise."""
     fit = maximise_likelihood(request.evidence, stop=CONVERGED if request.layout is None else ENOUGH)
     return _with_errors(request, fit, request.membership, exact=True)
 
 
 def by_as00(request: Request) -> list[Estimate]:
-    """Return what Equation 3 gives as the paper has it: midpoint kernel on the wanted intervals, χ² stop."""
+    """Return the estimates of AS00's Equation 3, with the midpoint kernel on the wanted intervals and their χ² stop."""
     fit = maximise_likelihood(midpoint_evidence(request), stop=ChiSquare())
     return _with_errors(request, fit, None, exact=False)
 
 
 def by_inverse(request: Request) -> list[Estimate]:
-    """Return unbiased shares of categories; single ones may be negative."""
+    """Return the estimates of unbiased shares of categories, which may be negative; raise ValueError for numbers."""
     if request.layout is not None:
         raise ValueError("method='inverse' is for categories; use 'smooth' or 'em' for numbers")
     table = request.evidence.table.dense()
@@ -62,10 +64,10 @@ def by_inverse(request: Request) -> list[Estimate]:
 
 
 def by_smooth(request: Request) -> list[Estimate]:
-    """Return the average of smooth densities, with people at exactly one value allowed for.
+    """Return the estimates that average smooth densities, with people at single values and round numbers (`density`).
 
-    Categories: by_em, and sums from the unbiased shares, because maximum likelihood takes from the frequent what it
-    lifts above zero.
+    For categories they are those of `by_em`, with the unbiased shares added for sums, because maximum likelihood takes
+    from the frequent categories what it adds to rare ones.
     """
     layout = request.layout
     if layout is None:
@@ -77,7 +79,7 @@ def by_smooth(request: Request) -> list[Estimate]:
     for row, counts in enumerate(request.evidence.counts):
         merged = smooth_merged(request.evidence.only(np.array([row])), candidates, layout.membership)
         fit = merged.fit
-        predicted = table @ fit.density + sum(mass * points[:, place] for place, mass in fit.atoms)
+        predicted = table @ fit.density + sum(mass * points[:, index] for index, mass in fit.atoms)
         likelihood = float(counts @ np.log(np.maximum(predicted, 1e-300)))
         estimate = request.estimate(
             row, predicted, fit.probabilities, fit.covariance, likelihood, fit.degrees_of_freedom, fit.messages,
@@ -89,7 +91,7 @@ def by_smooth(request: Request) -> list[Estimate]:
 
 
 def _with_sums(request: Request, estimates: list[Estimate]) -> list[Estimate]:
-    """Add the unbiased shares, and their covariance, where the table tells all categories apart."""
+    """Return estimates of categories with unbiased shares and their covariance, where the table has a left inverse."""
     try:
         sums = _unbiased_shares(request)
     except ValueError:
@@ -101,11 +103,11 @@ def _with_sums(request: Request, estimates: list[Estimate]) -> list[Estimate]:
 
 
 def _unbiased_shares(request: Request) -> list[tuple[Floats, Floats]]:
-    """Return (p̂, its covariance) of each class."""
+    """Return (unbiased shares, their covariance) of each class."""
     evidence, rows = request.evidence, [tally.channel.outputs.size for tally in request.tallies]
-    undo = left_inverse(evidence.table.dense())
+    inverse = left_inverse(evidence.table.dense())
     return [
-        unbiased(undo, counts, rows, squares if request.weighted else None)
+        unbiased(inverse, counts, rows, squares if request.weighted else None)
         for counts, squares in zip(evidence.counts, evidence.squares, strict=True)
     ]
 
@@ -113,11 +115,15 @@ def _unbiased_shares(request: Request) -> list[tuple[Floats, Floats]]:
 def _fine(
     fit: SmoothFit, starts: Codes, cells: Floats, values: Floats, multiples: tuple[float, ...]
 ) -> Fine | None:
-    """Return the picture behind the intervals, on the cells it was solved on."""
+    """Return the `Fine` distribution behind the intervals from a smooth fit; None for reports without noise.
+
+    starts: the first fine cell of each cell that was solved. cells: edges of the fine cells. values: the candidate
+    values of atoms. multiples: those that people may round to.
+    """
     if fit.root is None:
         return None
     edges = np.append(cells[starts], cells[-1])
-    atoms = tuple((float(values[place]), mass) for place, mass in fit.atoms)
+    atoms = tuple((float(values[index]), mass) for index, mass in fit.atoms)
     unseen = () if fit.unseen_rounding is None else zip(multiples, fit.unseen_rounding.tolist(), strict=True)
     return Fine(edges, np.add.reduceat(fit.density, starts), atoms, fit.root, tuple(unseen))
 
@@ -128,10 +134,15 @@ METHODS: dict[str, Callable[[Request], list[Estimate]]] = {
     "as00": by_as00,
     "inverse": by_inverse,
 }
+"""The function of each reconstruction method, by the name that ``method=`` takes."""
 
 
 def _with_errors(request: Request, fit: EMFit, membership: Floats | None, *, exact: bool) -> list[Estimate]:
-    """Put error bars and messages around every fit; one through an inexact table says nothing about the channel."""
+    """Return the estimates of EM's fits, with Fisher's errors and warnings.
+
+    membership: sums true cells to intervals; None where they are the same. exact: whether the fits' table is the
+    channel's own; through another one reports are not tested against their channel.
+    """
     table, counts = fit.evidence.table.dense(), fit.evidence.counts
     estimates = []
     for row, p in enumerate(fit.probabilities):
@@ -149,12 +160,15 @@ def _with_errors(request: Request, fit: EMFit, membership: Floats | None, *, exa
 
 
 def by_weights(table: Floats, p: Floats, counts: Floats, squares: Floats, membership: Floats | None) -> Floats:
-    """Return what weights that go with the reports add to the covariance C of p, or take off it.
+    """Return the correction of the covariance C of p for weights that differ between report cells.
 
-    A report in cell s moves the estimate by C Aᵀ diag(1/π), π = A p the shares of reports. Where those of a cell weigh,
-    in squares, h_s times as much as all do, their number varies by n·h_s·π_s instead of n·π_s, which adds
+    A report in cell s moves the estimate by C Aᵀ diag(1/π), π = A p the shares of reports. Where the squared weights of
+    a cell are h_s times those of all reports, its count has variance n·h_s·π_s instead of n·π_s, which adds
         S diag(n·(h − 1)/π) Sᵀ,   S = C Aᵀ.
-    h is read off runs of cells, because of a single report it says little.
+    h is taken from runs of RUN_WEIGHED reports, because that of a single report is mostly chance.
+
+    table: A. counts, squares: reports and summed squared weights of each report cell, in effective reports.
+    membership: sums true cells to intervals; None where they are the same.
     """
     reports, expected = float(counts.sum()), np.maximum(table @ p, 1e-300)
     moved = fisher_spread(table, p, reports).covariance @ table.T

@@ -1,4 +1,4 @@
-"""Whether reports look as if they came through their channel at all."""
+"""A test of whether reports can have come through their channel."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ from sfumato.evidence import DenseTable, Evidence, Steps, maximise_likelihood
 from sfumato.prose import in_words
 
 FALSE_ALARM = 1e-5
-"""At most this share of sound reports is said not to fit their channel."""
+"""The p-value below which reports are said not to fit their channel: one false alarm in 100,000 estimates at most. By
+judgement: larger, more false alarms; smaller, more mistakes go unseen (bench/misfit.py counts both)."""
 RUNS = 40
-"""Runs of report cells whose counts are compared with what is expected: enough to see a wrong width or shift."""
+"""Runs of neighbouring report cells whose counts are compared with the expected ones, at most. By judgement: fewer hide
+a wrong width or shift of the noise within a run; more have fewer reports each."""
 LEAST_EXPECTED = 10
-"""Reports that are expected in each run at least, so that χ² holds (Cochran's rule asks for five)."""
+"""Reports expected in each run, at least, so that the deviance is distributed as χ². Twice what Cochran's rule asks."""
 BEST_STEPS = 60
-"""Rounds of 1, 2, 3 … EM steps towards the best fit, 1,830 steps in all, before reports are said not to fit."""
+"""Rounds of EM before reports are said not to fit, round i of i steps: 1,830 steps in all. By judgement: with fewer, a
+fit that is still improving is called a misfit; more only take time where reports do not fit anyway."""
 
 
 def fit_of(counts: Floats, predicted: Floats) -> float:
-    """Return how often sound reports would fit a prediction as badly as these, at most.
+    """Return the p-value of reports against a prediction: how often sound reports would fit it as badly, at most.
 
-    The deviance 2 Σ N log(N/E) of runs of cells with about equal expectations E, against χ² with as many degrees of
-    freedom as there are runs less one. Of the best prediction that the channel allows it is an upper bound, because
-    the truth fits no better than the best does.
+    It compares the deviance 2 Σ N log(N/E) over runs of cells with about equal expectations E with χ², with one degree
+    of freedom less than there are runs. For the best prediction that the channel allows it is an upper bound, because
+    the truth fits no better than the best prediction.
+
+    counts: N of each report cell. predicted: the expected share of reports in each, up to a factor.
     """
     total, expected = float(counts.sum()), predicted / max(float(predicted.sum()), 1e-300)
     wanted = max(total / RUNS, LEAST_EXPECTED)
@@ -38,20 +43,24 @@ def fit_of(counts: Floats, predicted: Floats) -> float:
 
 
 def runs_of_cells(expected: Floats, wanted: float) -> NDArray[np.int64]:
-    """Return the run of each cell: neighbours in which ``wanted`` reports or more are expected together."""
-    run, number, held = np.zeros(expected.size, np.int64), 0, 0.0
+    """Return the index of each cell's run: neighbours in which ``wanted`` reports or more are expected together.
+
+    Cells that are left over at the end belong to the last run.
+    """
+    run, number, in_run = np.zeros(expected.size, np.int64), 0, 0.0
     for cell, part in enumerate(expected.tolist()):
         run[cell] = number
-        held += part
-        if held >= wanted:
-            number, held = number + 1, 0.0
+        in_run += part
+        if in_run >= wanted:
+            number, in_run = number + 1, 0.0
     return np.minimum(run, max(number - 1, 0))
 
 
 def best_fit(counts: Floats, table: Floats, predicted: Floats) -> float:
-    """Return `fit_of` the best prediction that the table allows: of the one given, and while that is bad, better ones.
+    """Return the p-value (`fit_of`) of reports against the best prediction that a table allows; 0 if one is impossible.
 
-    A report that no true value can lead to fits never.
+    counts: reports in each report cell. table: P[report cell, true cell]. predicted: a first prediction; only where its
+    p-value is below FALSE_ALARM EM looks for a better one.
     """
     if counts[~table.any(axis=1)].any():
         return 0.0
@@ -66,7 +75,7 @@ def best_fit(counts: Floats, table: Floats, predicted: Floats) -> float:
 
 
 def misfit_in_words(fit: float) -> str | None:
-    """Say that reports do not fit their channel, where sound ones fit so badly less often than FALSE_ALARM."""
+    """Say that reports do not fit their channel if the p-value ``fit`` is below FALSE_ALARM; else return None."""
     if fit >= FALSE_ALARM:
         return None
     rarity = "never" if fit < 1e-300 else f"at most once in {in_words(1 / fit, 2)} times"

@@ -1,4 +1,4 @@
-"""What `reconstruct` was asked, with the evidence for it: counts become report cells, a table and wanted intervals."""
+"""`Request`: the input of every reconstruction method, made from counts: evidence, wanted intervals, people."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from sfumato.reconstruction.misfit import FALSE_ALARM, best_fit, fit_of, misfit_
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The evidence for one reconstruction, a problem for each class, and what is wanted.
+    """The evidence for one reconstruction, one problem for each class, and the wanted intervals.
 
-    tallies: of the levels that people chose. layout: wanted intervals and the true cells in them; None for categories.
-    reports, missing: of each class. shares: what part of the people chose each level. Weighted reports are counted by
-    what they are worth.
+    tallies: the counts of the privacy levels that people chose. classes: names of the classes, None where none were
+    counted. layout: the wanted intervals and the true cells in them; None for categories. reports, missing: how many
+    reports each class has, and how many missing ones, whatever they weigh. shares: the part of the people who chose
+    each level. method: as given to `reconstruct`. weighted: whether reports have weights; the evidence then counts
+    effective reports (`Counts.effective`).
     """
 
     evidence: Evidence
@@ -37,22 +39,24 @@ class Request:
 
     @property
     def domain(self) -> Interval | Categories:
-        """The values that answers may take."""
+        """The domain of the attribute: the values that answers may take."""
         return self.tallies[0].channel.domain  # type: ignore[return-value]
 
     @property
     def membership(self) -> Floats | None:
-        """Which true cell lies in which wanted interval; None for categories."""
+        """1 at [interval, true cell] where the cell lies in the wanted interval, else 0; None for categories."""
         return None if self.layout is None else self.layout.membership
 
     def estimate(
         self, row: int, predicted: Floats, probabilities: Floats, covariance: Floats, log_likelihood: float,
         freedom: float, messages: tuple[str, ...], cost: tuple[int, int] = (0, 0), cannot_tell: bool = False,
     ) -> Estimate:
-        """Return the estimate of one class from its shares and their covariance.
+        """Return the `Estimate` of one class from its shares and their covariance, with its diagnostics.
 
-        predicted: the shares of reports that they lead to. freedom: how many numbers the reports decided. cost: steps
-        and table applications. cannot_tell: most of each error is room for detail that the noise hides.
+        row: of the class in the evidence. predicted: the shares of reports that the estimate leads to. probabilities,
+        covariance: of the wanted intervals or categories. freedom: how many numbers the reports decided. messages:
+        warnings, after those on the channel and the intervals. cost: steps of EM and table applications. cannot_tell:
+        whether most of each error is room for detail that the noise hides.
         """
         layout, domain, counts = self.layout, self.domain, self.evidence.counts[row]
         fit = self.fit(row, predicted)
@@ -68,7 +72,10 @@ class Request:
         return Estimate(edges, categories, np.asarray(probabilities), covariance, facts, integer)
 
     def fit(self, row: int, predicted: Floats) -> float:
-        """Return how often sound reports would fit as badly as these, at most; 1 for weighted ones."""
+        """Return the p-value of the channel: how often sound reports would fit as badly as those of a class, at most.
+
+        1 for weighted reports, which are not tested. predicted: the shares of reports that the estimate leads to.
+        """
         counts, table = self.evidence.counts[row], self.evidence.table
         if self.weighted or any(tally.histogram.dtype.kind == "f" for tally in self.tallies):
             return 1.0
@@ -79,7 +86,10 @@ class Request:
         return best_fit(counts, np.hstack(tables), predicted)
 
     def points(self) -> tuple[Floats, Floats]:
-        """Return (values, P[report cell, value]) of the values at which many people may be at once."""
+        """Return (values, P[report cell, value]) of the candidate values at which many people may be at once.
+
+        Both are empty where the levels have different candidates.
+        """
         if self.layout is None:
             raise ValueError("people at exactly one value are a matter of numbers, not of categories")
         observed = [observe_points(tally.channel, self.layout.cells) for tally in self.tallies]
@@ -90,7 +100,7 @@ class Request:
 
 
 def request_of(counts: Counts, intervals: object, method: str = "em") -> Request:
-    """Return the request for the wanted intervals (None for categories), with its evidence."""
+    """Return the request that counts, wanted intervals (None for the default, and for categories) and a method make."""
     tallies = tuple(tally for tally in counts.levels.values() if tally.histogram.any())
     check_counts(counts, tallies)
     domain = tallies[0].channel.domain
@@ -101,12 +111,13 @@ def request_of(counts: Counts, intervals: object, method: str = "em") -> Request
     elif intervals is not None:
         raise ValueError(f"intervals={intervals!r} has no meaning for {domain}; leave it out")
     observed = [observe(tally.channel, None if layout is None else layout.cells) for tally in tallies]
-    gathered = [each.reports.gather(tally.histogram) for each, tally in zip(observed, tallies, strict=True)]
-    squares = [each.reports.gather(tally.told.squares) for each, tally in zip(observed, tallies, strict=True)]
-    people = np.array([part.sum() for part in gathered])
+    cells = [level.reports for level in observed]
+    in_cells = [of_level.gather(tally.histogram) for of_level, tally in zip(cells, tallies, strict=True)]
+    squares = [of_level.gather(tally.weight_sums.squares) for of_level, tally in zip(cells, tallies, strict=True)]
+    people = np.array([counts_of_level.sum() for counts_of_level in in_cells])
     shares = people / people.sum()
     evidence = Evidence.of_counts(
-        stack([each.table for each in observed], shares), np.hstack(gathered),
+        stack([level.table for level in observed], shares), np.hstack(in_cells),
         np.hstack(squares) if counts.weighted else None, () if layout is None else (layout.column_cells(),),
     )
     return Request(
@@ -115,18 +126,21 @@ def request_of(counts: Counts, intervals: object, method: str = "em") -> Request
 
 
 def reports_in(counts: Counts) -> tuple[Floats, Floats]:
-    """Return how many reports each class has, and how many missing ones."""
-    levels = [tally.told for tally in counts.levels.values()]
-    return np.sum([each.reports for each in levels], axis=0), np.sum([each.missing for each in levels], axis=0)
+    """Return how many reports each class has, and how many missing ones, whatever they weigh."""
+    levels = [tally.weight_sums for tally in counts.levels.values()]
+    return np.sum([level.reports for level in levels], axis=0), np.sum([level.missing for level in levels], axis=0)
 
 
 def check_counts(counts: Counts, tallies: tuple[Tally, ...]) -> None:
-    """Refuse counts that say nothing, or that are about different things."""
+    """Raise ValueError where a class has no report that counts, or where the levels have different domains.
+
+    tallies: those of the counts' levels that have reports.
+    """
     if not tallies and counts.reports:
         raise ValueError("every weight is zero; give how many people each report stands for")
     if not tallies:
-        lost = f"all {counts.missing:,.0f} reports are missing" if counts.missing else "there are no reports"
-        raise ValueError(f"{lost}; reconstruction needs at least one report that is not missing")
+        reason = f"all {counts.missing:,.0f} reports are missing" if counts.missing else "there are no reports"
+        raise ValueError(f"{reason}; reconstruction needs at least one report that is not missing")
     if any(tally.channel.domain != tallies[0].channel.domain for tally in tallies):
         raise ValueError("the levels have different domains; reconstruct each domain on its own")
     if counts.classes is not None:

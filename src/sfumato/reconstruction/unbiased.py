@@ -1,4 +1,4 @@
-"""Shares of categories without bias: the table undone, and the covariance that this leaves."""
+"""Unbiased shares of categories: the left inverse of the table, and the covariance of what it gives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from sfumato.domain import Floats
 
 
 def left_inverse(table: Floats) -> Floats:
-    """Return B with B A = 1 and columns that sum to 1, A the table."""
+    """Return a left inverse B of the table A: B A = I, with columns that sum to 1.
+
+    The inverse of a square table; else (AᵀWA)⁻¹AᵀW with W = diag(1/row means of A), which does not depend on the data.
+    Raise ValueError where the columns of A are not linearly independent.
+    """
     if np.linalg.matrix_rank(table) < table.shape[1]:
         raise ValueError("the channel gives some categories the same reports, so it has no inverse; use method='em'")
     if table.shape[0] == table.shape[1]:
@@ -18,21 +22,24 @@ def left_inverse(table: Floats) -> Floats:
 
 
 def unbiased(
-    undo: Floats, counts: Floats, levels: list[int], squares: Floats | None = None
+    inverse: Floats, counts: Floats, levels: list[int], squares: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """Return (p̂, its unbiased covariance estimate) by the left inverse of the table, where each level has so many rows.
+    """Return (unbiased shares p̂ = B f, an unbiased estimate of their covariance), f the shares of reports.
 
-    Within a level of n_g people the reports are multinomial: Cov f_g is estimated without bias by
-    (n_g/n)²·(diag f_g − f_g f_gᵀ)/(n_g − 1), f_g the shares within the level. Reports that weigh differently, with the
-    squares v of their weights summed in each cell, have Σ_s v_s (e_s − f_g)(e_s − f_g)ᵀ/(n_g² − Σ v) instead. Reports
-    that are all the same would state no error: there half a report more in every cell says how others would have been.
+    Within a level g of n_g people the reports are multinomial: Cov f_g is estimated without bias by
+    (n_g/n)²·(diag f_g − f_g f_gᵀ)/(n_g − 1), f_g the shares within the level; with weights, whose squares sum to v_s in
+    cell s, by Σ_s v_s (e_s − f_g)(e_s − f_g)ᵀ/(n_g² − Σ v). Where all reports of a level are equal, which would state
+    no error, half a report is added to every cell.
+
+    inverse: B, see `left_inverse`. counts: reports in each report cell, levels one after the other. levels: how many
+    report cells each level has. squares: v; None where every report counts once.
     """
     total = counts.sum()
-    covariance = np.zeros((undo.shape[0], undo.shape[0]))
+    covariance = np.zeros((inverse.shape[0], inverse.shape[0]))
     start = 0
     for rows in levels:
         cells = slice(start, start + rows)
-        part, block = counts[cells], undo[:, cells]
+        part, block = counts[cells], inverse[:, cells]
         start += rows
         people = part.sum()
         if people:
@@ -43,4 +50,4 @@ def unbiased(
             off = block - (block @ (part / people))[:, None]
             spread = (off * weights) @ off.T / max(people**2 - weights.sum(), weights.sum())
             covariance += (counts[cells].sum() / total) ** 2 * spread
-    return undo @ (counts / total), covariance
+    return inverse @ (counts / total), covariance

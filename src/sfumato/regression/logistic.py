@@ -22,7 +22,7 @@ import numpy as np
 
 from sfumato.domain import Floats
 from sfumato.evidence import climb
-from sfumato.evidence.fisher import scoring_step
+from sfumato.evidence.fisher import damped_step
 from sfumato.evidence.observed import LEAST_DOUBLE
 from sfumato.regression.design import CategoricalOutcome
 
@@ -67,7 +67,7 @@ def fit_logistic(numbers: Floats, answer: CategoricalOutcome, weights: Floats, *
     top = climb(start, steps=MOST_STEPS, enough=ENOUGH)
     score, information = top.slopes
     unit = np.tile(scale, len(answer.labels) - 1)
-    arrived = float(score @ scoring_step(information, score)) < ENOUGH
+    arrived = float(score @ damped_step(information, score, 0.0)) < ENOUGH
     bounded = arrived and np.linalg.matrix_rank(information, hermitian=True) == unit.size
     covariance = top.covariance(robust) if bounded else np.full((unit.size, unit.size), np.inf)
     return LogisticFit(top.beta.ravel() / unit, covariance / np.outer(unit, unit), top.value, bool(bounded))

@@ -18,17 +18,17 @@ def test_an_atom_is_found_only_where_there_is_one():
         reports = reports_of(truth, 200_000)
         problem = PenalisedCurve(reports, SOFT_DENSITY)
         best = AtomSearch(problem, problem.table).grow(problem.descend())
-        assert (best and best.places) == expected
+        assert (best and best.atom_indices) == expected
 
 
-def test_a_place_is_surer_with_more_reports():
+def test_a_position_is_surer_with_more_reports():
     spiked = 0.6 / CELLS + 0.4 * np.eye(CELLS)[12]
     spread = []
     for total in (20_000, 2_000_000):
         reports = reports_of(spiked, total, sd=0.2)
         problem = PenalisedCurve(reports, SOFT_DENSITY)
         search = AtomSearch(problem, problem.table)
-        where = search.place_of(search.grow(problem.descend()), 0, np.arange(CELLS) // 4)
+        where = search.position_of(search.grow(problem.descend()), 0, np.arange(CELLS) // 4)
         assert where.chances.sum() == pytest.approx(1)
         spread.append(float(where.chances @ (where.points - where.chances @ where.points) ** 2))
     assert spread[1] < spread[0]

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.reconstruction.density.atoms import AtomPlace
+from sfumato.reconstruction.density.atoms import AtomPosition
 from sfumato.reconstruction.density.curves import SOFT_DENSITY, AtomColumns, PenalisedCurve
 from sfumato.reconstruction.density.errors import (
     AtomCells,
     hidden_detail,
     inside_intervals,
+    prior_deviations,
     roughness_factor,
-    stray,
 )
 from sfumato.reconstruction.density.even import Everywhere
 from tests.reconstruction.density.blurred import CELLS, bump, reports_of
@@ -22,14 +22,14 @@ TO_INTERVALS = np.kron(np.eye(10), np.ones((1, CELLS // 10)))
 
 def beside_atom(problem, cell, weight, mass):
     start = replace(problem.fit(weight), atoms=np.array([mass]))
-    return problem.beside(AtomColumns((0,), problem.table[:, [cell]])).fit(weight, start)
+    return problem.with_atoms(AtomColumns((0,), problem.table[:, [cell]])).fit(weight, start)
 
 
 def test_hidden_detail_vanishes_as_reports_grow_and_keeps_the_sum():
     sizes = []
     for total in (100, 10**9):
         reports = reports_of(bump(), total, sd=0.03)
-        spread = stray(TO_INTERVALS @ bump())
+        spread = prior_deviations(TO_INTERVALS @ bump())
         expected, widths = reports.table.dense() @ bump(), np.full(CELLS, 1 / CELLS)
         root, shown = hidden_detail(reports, widths, expected, bump(), TO_INTERVALS, spread, 2)
         np.testing.assert_allclose(root.sum(0), 0, atol=1e-12)
@@ -49,7 +49,7 @@ def test_rougher_fits_get_wider_bars():
 
 
 def test_an_atom_between_two_cells_counts_in_both_and_makes_neither_sure():
-    atom = AtomPlace(np.array([0, 1]), np.array([0.25, 0.75]))
+    atom = AtomPosition(np.array([0, 1]), np.array([0.25, 0.75]))
     reports = reports_of(0.5 * bump() + 0.5 * np.eye(CELLS)[7], 10**6)
     sure, unsure = (AtomCells.of(CELLS, np.array(cells), [atom]) for cells in ([7, 7], [7, 8]))
     fit = beside_atom(PenalisedCurve(reports, SOFT_DENSITY), 7, 1e3, 0.5)

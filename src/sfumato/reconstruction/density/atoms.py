@@ -1,4 +1,4 @@
-"""People at exactly one value: point masses (atoms) beside the smooth density, found by a score test."""
+"""A search for atoms, point masses of people at exactly one value, next to a smooth density, by a score test."""
 
 from __future__ import annotations
 
@@ -11,37 +11,55 @@ from scipy.linalg import solve_triangular
 from sfumato.reconstruction.density.curves import SOFT_DENSITY, AtomColumns, PenalisedCurve
 from sfumato.reconstruction.density.fit import TINY, Codes, DensityFit, Matrix, Vector, best
 
-MOST_ATOMS = 12  # by judgement: more are heaps or a density
-COARSE = 128  # candidate values tried first; the neighbourhood of the best one is then searched in full
-HOPELESS = 6.0  # nats that one more atom may promise to end below the best fit and is tried all the same
-OUT_OF_REACH = 50.0  # nats of log-likelihood: where moving an atom costs more, the refit is broken off
-SMOOTHER = 1.1e2  # beside known atoms, smoothing weights up to this many times the best one are tried: two decades
-SURE_PLACE = 0.3  # candidate values: standard deviation of an atom's place towards a side where it cannot move
-NEIGHBOURHOOD = 4.0  # standard deviations from an atom's best place that are looked at
-FAR_ENOUGH = 1.0  # nats by which the log evidence has to fall for its curvature to be read off; else twice as far
-DOUBLINGS = 4  # how often that distance is doubled
-LEAST_FALL = 0.1  # nats that a fall counts as at least, so that the place of an atom is not everywhere
-MASSES = (1e-6, 0.5)  # between which the first guess of an atom's mass is kept
+MOST_ATOMS = 12
+"""Atoms that a fit has at most. By judgement: more are people who round, or a density; each costs a round of fits."""
+COARSE = 128
+"""Candidate values that are tried first, before all around the best one are. By judgement: through noise the promise of
+an atom is smooth over candidates; fewer may miss a peak of it, more take time."""
+HOPELESS = 6.0
+"""Nats of log evidence by which a fit with one more atom may promise to end below the best fit and is made all the
+same. By judgement: the score test underrates an atom where the curve has bent towards it; larger costs fits."""
+OUT_OF_REACH = 50.0
+"""Nats of log-likelihood below its best value at which a refit with a moved atom is broken off. By judgement: so far
+below, the atom is not there, and how far exactly makes no difference."""
+SMOOTHER = 1.1e2
+"""Factor on the best smoothing weight up to which weights are tried next to known atoms: two decades and a margin for
+rounding. By judgement: with atoms taken out the rest may be smoother than the curve without them."""
+LEAST_DEVIATION = 0.3
+"""Standard deviation of an atom's position, in candidate values, towards a side where it cannot move. By judgement,
+about that of a uniform position within one candidate's width, √(1/12)."""
+NEIGHBOURHOOD = 4.0
+"""Standard deviations around an atom's best position outside which it is taken not to be: 6 in 100,000 of a normal."""
+FAR_ENOUGH = 1.0
+"""Nats by which the log evidence has to fall for its curvature to be computed there; else the distance is doubled. By
+judgement: a smaller fall is near the climb's own precision, a larger one leaves the parabola."""
+DOUBLINGS = 4
+"""Distances that are tried, each twice the one before. By judgement; more cost a refit each."""
+LEAST_FALL = 0.1
+"""Nats that a fall counts as at least, so that the standard deviation of a position stays finite; by judgement."""
+MASSES = (1e-6, 0.5)
+"""Least and largest first guess of an atom's share of people, from which the climb starts; the fit itself is free."""
 
 
 @dataclass(frozen=True)
-class AtomPlace:
-    """Where an atom may really be: candidate values and their posterior probabilities."""
+class AtomPosition:
+    """The posterior of an atom's position: indices of candidate values, and the probability of each."""
 
     points: Codes
     chances: Vector
 
 
 class AtomSearch:
-    """A greedy search for atoms beside a smooth curve.
+    """A greedy search for atoms next to a smooth curve.
 
-    Beforehand a mass is uniform on [0, 1] and its value uniform over the q candidates. A score test at each promises
+    The prior of an atom is uniform over its mass in [0, 1] and over its value among q candidates. A score test at each
+    candidate promises a gain of
 
         log evidence = g²/2I − ½·log(I/2π) − log q,
 
     g the score of a mass there and I its information after the smooth curve has adapted.
 
-    points: P[report cell, candidate value].
+    problem: the curve. points: P[report cell, candidate value].
     """
 
     def __init__(self, problem: PenalisedCurve, points: Matrix) -> None:
@@ -51,7 +69,7 @@ class AtomSearch:
         self.coarse = np.arange(self.stride // 2, points.shape[1], self.stride)
 
     def grow(self, path: Sequence[DensityFit]) -> DensityFit | None:
-        """Return the best fit with atoms, each of which raised the log evidence; None if no atom does.
+        """Add atoms one by one while each raises the log evidence, and return the best fit; None if no atom does.
 
         path: fits without atoms, from smooth to rough, to start from.
         """
@@ -62,74 +80,84 @@ class AtomSearch:
             trial = best([top, *trials])
             if trial is top:
                 break
-            top = self._settled(trial)
+            top = self._settle(trial)
             starts = [top]
-        return top if top.places else None
+        return top if top.atom_indices else None
 
-    def place_of(self, fit: DensityFit, which: int, interval_of: Codes) -> AtomPlace:
-        """Return the posterior over one atom's value: its log evidence is a parabola, measured once on either side.
+    def position_of(self, fit: DensityFit, atom: int, interval_of: Codes) -> AtomPosition:
+        """Return the posterior of one atom's position among the candidate values.
 
-        interval_of: the wanted interval of each candidate value; it is measured in the next one.
+        On either side of the best candidate it is a normal distribution, whose deviation follows from how far the log
+        evidence falls when the atom is moved to the next interval.
+
+        atom: its index among the fit's atoms. interval_of: the wanted interval of each candidate value.
         """
-        place = fit.places[which]
-        spread = [self._spread(fit, which, side, interval_of) for side in (-1, 1)]
-        offset = np.arange(len(interval_of)) - place
+        index = fit.atom_indices[atom]
+        spread = [self._deviation(fit, atom, side, interval_of) for side in (-1, 1)]
+        offset = np.arange(len(interval_of)) - index
         scaled = offset / np.where(offset < 0, spread[0], spread[1])
         near = np.flatnonzero(np.abs(scaled) < NEIGHBOURHOOD)
         chance = np.exp(-0.5 * scaled[near] ** 2)
-        return AtomPlace(near, chance / chance.sum())
+        return AtomPosition(near, chance / chance.sum())
 
-    def _spread(self, fit: DensityFit, which: int, side: int, interval_of: Codes) -> float:
-        """Return the standard deviation of an atom's place towards one side."""
-        place, last = fit.places[which], len(interval_of) - 1
-        beyond = np.flatnonzero(interval_of[place::side] != interval_of[place])
+    def _deviation(self, fit: DensityFit, atom: int, side: int, interval_of: Codes) -> float:
+        """Return the standard deviation of an atom's position towards one side (−1 or 1), in candidate values."""
+        index, last = fit.atom_indices[atom], len(interval_of) - 1
+        beyond = np.flatnonzero(interval_of[index::side] != interval_of[index])
         distance = int(beyond[0]) if beyond.size else last
         for _ in range(DOUBLINGS):
-            there = min(max(place + side * distance, 0), last)
-            if there == place or there in fit.places:
-                return SURE_PLACE
-            fall = fit.log_evidence - self._moved(fit, which, there).log_evidence
-            if fall > FAR_ENOUGH or there in (0, last):
+            moved = min(max(index + side * distance, 0), last)
+            if moved == index or moved in fit.atom_indices:
+                return LEAST_DEVIATION
+            fall = fit.log_evidence - self._move(fit, atom, moved).log_evidence
+            if fall > FAR_ENOUGH or moved in (0, last):
                 break
             distance *= 2
-        return abs(there - place) / float(np.sqrt(2.0 * max(fall, LEAST_FALL)))
+        return abs(moved - index) / float(np.sqrt(2.0 * max(fall, LEAST_FALL)))
 
-    def _moved(self, fit: DensityFit, which: int, place: int) -> DensityFit:
-        """Refit with one atom at another place, as far as that may be of interest."""
-        places = (*fit.places[:which], place, *fit.places[which + 1 :])
-        return self._priced(self.at(places).fit(fit.weight, fit, hoped=fit.value - OUT_OF_REACH))
+    def _move(self, fit: DensityFit, atom: int, index: int) -> DensityFit:
+        """Refit with one atom at another candidate value; broken off where that is OUT_OF_REACH."""
+        indices = (*fit.atom_indices[:atom], index, *fit.atom_indices[atom + 1 :])
+        return self._charge(self.curve_with(indices).fit(fit.weight, fit, hoped=fit.value - OUT_OF_REACH))
 
     def _promising(self, starts: Sequence[DensityFit], highest: float) -> list[DensityFit]:
-        """Choose starts from which one more atom may beat the best fit: the most promising, and the roughest."""
+        """Return the starts from which one more atom may beat the best fit: the most promising, and the roughest.
+
+        highest: the best fit's log evidence.
+        """
         hopes = [fit.log_evidence + float(self._promise(fit, self.coarse)[0].max()) for fit in starts]
         chosen = dict.fromkeys([int(np.argmax(hopes)), 0])
         return [starts[i] for i in chosen if hopes[i] > highest - HOPELESS]
 
     def _with_one_more(self, fit: DensityFit) -> DensityFit:
-        place, mass, _ = self.best_place(fit)
-        if place in fit.places:
+        """Refit with an atom at the most promising candidate value; the same fit where that one has an atom."""
+        index, mass, _ = self.best_candidate(fit)
+        if index in fit.atom_indices:
             return fit
-        return self.tuned((*fit.places, place), replace(fit, atoms=np.append(fit.atoms, mass)))
+        return self.tune((*fit.atom_indices, index), replace(fit, atoms=np.append(fit.atoms, mass)))
 
-    def _settled(self, fit: DensityFit) -> DensityFit:
-        """Move the newest atom while a place nearby explains more, in ever smaller steps."""
-        which, step = len(fit.places) - 1, self.stride
+    def _settle(self, fit: DensityFit) -> DensityFit:
+        """Move the newest atom while a candidate nearby explains more, in ever smaller steps, and return the fit."""
+        atom, step = len(fit.atom_indices) - 1, self.stride
         while step:
-            here = fit.places[which]
-            nearby = [x for x in (here - step, here + step) if 0 <= x < self.points.shape[1] and x not in fit.places]
-            trial = best([fit, *(self._moved(fit, which, x) for x in nearby)])
+            here, used = fit.atom_indices[atom], fit.atom_indices
+            nearby = [x for x in (here - step, here + step) if 0 <= x < self.points.shape[1] and x not in used]
+            trial = best([fit, *(self._move(fit, atom, x) for x in nearby)])
             step = step // 3 if trial is fit else step
             fit = trial
-        return self.tuned(fit.places, fit)
+        return self.tune(fit.atom_indices, fit)
 
-    def tuned(self, places: tuple[int, ...], start: DensityFit) -> DensityFit:
-        """Fit with atoms at these places; then with larger, or else smaller, smoothing weights while they help."""
-        problem = self.at(places)
-        first = top = self._priced(problem.fit(start.weight, start))
+    def tune(self, indices: tuple[int, ...], start: DensityFit) -> DensityFit:
+        """Fit with atoms at these candidate values, and then with larger, or else smaller, smoothing weights.
+
+        Return the best fit. start: a fit with as many atoms.
+        """
+        problem = self.curve_with(indices)
+        first = top = self._charge(problem.fit(start.weight, start))
         for factor in (10.0, 0.1):
             while True:
                 weight = min(max(top.weight * factor, SOFT_DENSITY.weights[-1]), SOFT_DENSITY.weights[0])
-                trial = top if weight == top.weight else self._priced(problem.fit(weight, top))
+                trial = top if weight == top.weight else self._charge(problem.fit(weight, top))
                 if trial.log_evidence <= top.log_evidence:
                     break
                 top = trial
@@ -138,28 +166,32 @@ class AtomSearch:
         return top
 
     def every_smoothness(self, problem: PenalisedCurve, top: DensityFit) -> list[DensityFit]:
-        """Return the fits of a family of curves, from smooth to rough, beside the atoms of the best fit."""
-        beside = problem.beside(self._columns(top.places))
-        fits = beside.descend(beside.started(top), below=SMOOTHER * top.weight)
-        return [self._priced(fit) for fit in fits]
+        """Return fits of a curve with the atoms of the best fit, at smoothing weights from large to small.
 
-    def on(self, problem: PenalisedCurve) -> AtomSearch:
-        """Return the same search beside another curve, or on other evidence."""
+        problem: the curve, of any family. top: the best fit.
+        """
+        curve = problem.with_atoms(self._columns(top.atom_indices))
+        fits = curve.descend(curve.convert(top), below=SMOOTHER * top.weight)
+        return [self._charge(fit) for fit in fits]
+
+    def with_curve(self, problem: PenalisedCurve) -> AtomSearch:
+        """Return a search with the same candidates next to another curve, or on other evidence."""
         return AtomSearch(problem, self.points)
 
-    def at(self, places: tuple[int, ...]) -> PenalisedCurve:
-        """Return the curve beside atoms at these candidates."""
-        return self.problem.beside(self._columns(places))
+    def curve_with(self, indices: tuple[int, ...]) -> PenalisedCurve:
+        """Return the curve with atoms at these candidate values."""
+        return self.problem.with_atoms(self._columns(indices))
 
-    def _columns(self, places: tuple[int, ...]) -> AtomColumns:
-        return AtomColumns(places, self.points[:, list(places)])
+    def _columns(self, indices: tuple[int, ...]) -> AtomColumns:
+        """Return the atoms at these candidate values with their columns of the table."""
+        return AtomColumns(indices, self.points[:, list(indices)])
 
-    def _priced(self, fit: DensityFit) -> DensityFit:
-        """Pay log q for every atom's freedom to be anywhere."""
-        return replace(fit, log_evidence=fit.log_evidence - len(fit.places) * self.price)
+    def _charge(self, fit: DensityFit) -> DensityFit:
+        """Subtract log q from the log evidence for every atom, the price of its freedom to be at any candidate."""
+        return replace(fit, log_evidence=fit.log_evidence - len(fit.atom_indices) * self.price)
 
-    def best_place(self, fit: DensityFit) -> tuple[int, float, float]:
-        """Return the most promising candidate, the mass that a Newton step would give it, and what it promises."""
+    def best_candidate(self, fit: DensityFit) -> tuple[int, float, float]:
+        """Return (index of the most promising candidate, mass that a Newton step gives it, log evidence promised)."""
         promise, _ = self._promise(fit, self.coarse)
         middle, reach = int(self.coarse[np.argmax(promise)]), 2 * self.stride
         local = np.arange(max(0, middle - reach), min(self.points.shape[1], middle + reach + 1))
@@ -168,9 +200,9 @@ class AtomSearch:
         return int(local[i]), float(np.clip(mass[i], *MASSES)), float(promise[i])
 
     def _promise(self, fit: DensityFit, candidates: Codes) -> tuple[Vector, Vector]:
-        """Return the log evidence promised by an atom at each candidate, and its mass."""
+        """Return the log evidence that an atom at each candidate promises, and the mass of a Newton step."""
         evidence, table = self.problem.evidence, self.problem.table
-        points, columns = self.points[:, candidates], self.points[:, list(fit.places)]
+        points, columns = self.points[:, candidates], self.points[:, list(fit.atom_indices)]
         expected = table @ fit.cells + columns @ fit.atoms
         root = np.sqrt(evidence.total / np.maximum(expected, TINY))
         score = points.T @ (evidence.counts[0] * root**2 / evidence.total - evidence.total)
@@ -184,4 +216,5 @@ class AtomSearch:
 
 
 def _squares(matrix: Matrix) -> Vector:
+    """Return the sum of squares of each column."""
     return np.asarray(np.einsum("ij,ij->j", matrix, matrix))

@@ -1,10 +1,12 @@
-"""Smooth curves: the smoothest density that still explains the reports, at every amount of smoothing.
+"""The hypothesis of smooth curves: penalised densities at every amount of smoothing, and the usual named densities.
 
 A curve θ becomes a density f = e^θ, or f = s·log(1 + e^(θ/s)) which can also come close to zero. Differences of θ are
-penalised in the coordinates in which the penalty is diagonal: Demmler and Reinsch's waves. Few functions (1, x, x²,
-log x, log(1 − x)) in their place are the usual named densities.
+penalised in the coordinates in which the penalty is diagonal: Demmler and Reinsch's waves. With few functions instead
+(1, x, x², log x, log(1 − x)) densities are normal, beta, exponential or straight.
 
-    maximise Σ_s N_s·log(A p + C a)_s − n·(Σp + Σa) − ½‖u‖²,   p = width·f(rest + B u), a ≥ 0 the masses of atoms
+    maximise Σ_s N_s·log(A p + C a)_s − n·(Σp + Σa) − ½‖u‖²,   p = width·f(θ₀ + B u),
+
+with θ₀ that of the uniform density and a ≥ 0 the masses of atoms, whose columns of the table are C.
 """
 
 from __future__ import annotations
@@ -31,29 +33,43 @@ from sfumato.reconstruction.density.fit import (
     widths_of,
 )
 
-LOWEST = -25.0  # e^−25: a density below this is zero to any number of reports
-SOFTNESS = 0.2  # density (uniform = 1) below which the softplus curve bends towards zero; decision 20
-MOST_WAVES = 300  # of a curve: no noise of interest lets finer ones through, and more cost cubically
-LONGEST_STEP = 3.0  # of θ in one step: e³ times the density
-MOST_STEPS = 40  # of a climb; from a warm start a handful are enough
-WORTH_A_STEP = 0.02  # nats that a full step has to promise: next to nothing beside a log evidence
-PART_OF_CLIMB = 2e-3  # of what a climb has gained, which a full step has to promise too: far up, fits differ by more
-SEEN = 2e-3  # information times prior variance from which on a wave is fitted; below it stays at its prior
+LOWEST = -25.0
+"""The least θ: a density of e^−25 is zero to any number of reports, and far from the end of floating point."""
+SOFTNESS = 0.2
+"""s, the density (uniform = 1) below which the softplus curve bends towards zero. By judgement; decision 20 measures
+the reconstruction with it. Larger, it is like a log density; smaller, it has a corner on which climbs are slow."""
+MOST_WAVES = 300
+"""Waves of a curve. By judgement: as many as the cells of a density (`merging.MOST_CELLS`); more cost time with their
+third power and are finer than any useful noise lets through."""
+LONGEST_STEP = 3.0
+"""Change of θ in one step of the climb: e³ times the density. By judgement: longer steps fail and are damped, shorter
+ones need more."""
+MOST_STEPS = 40
+"""Steps of a climb. By judgement: from a warm start 3 to 8 are enough (decision 20)."""
+WORTH_A_STEP = 0.02
+"""Nats that a full step has to promise for the climb to go on. By judgement: it changes the weight of a fit by 2 % at
+most; smaller costs a step more for each fit."""
+PART_OF_CLIMB = 2e-3
+"""Part of what a climb has gained that a full step has to promise too. By judgement: after a long climb fits differ by
+more than the last step; smaller costs a step or two more for each fit."""
+SEEN = 2e-3
+"""Information times prior variance from which a wave is fitted; below, it stays at its prior. By judgement: the reports
+decide two thousandths of such a wave; larger drops waves that reports show, smaller costs time."""
 
 
 @dataclass(frozen=True)
 class CurveFamily:
-    """A prior over densities: f(θ) with differences of some order of θ penalised by λ·‖Dθ‖²/2.
+    """A prior over densities f(θ): differences of θ of some order are penalised by λ·‖Dθ‖²/2.
 
-    curve: gives f, f′ and f″ of θ. rest: the θ of the uniform density. weights: the λ to try, largest first (for 100
-    cells; other grids scale them). log_prior: the log odds of each weight beforehand, against the softplus family's.
-    order: of the differences; 0: few functions in the place of waves.
+    order: of the differences; 0: few functions instead of waves. curve: gives f, f′ and f″ of θ. uniform: the θ of the
+    uniform density. weights: the λ to try, largest first (for 100 cells; other grids scale them). log_prior: the prior
+    log odds of each weight, against those of the softplus family.
     """
 
     name: str
     order: int
     curve: Callable[[Vector], tuple[Vector, Vector, Vector]]
-    rest: float
+    uniform: float
     weights: tuple[float, ...]
     log_prior: float
 
@@ -73,26 +89,30 @@ def softplus(theta: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 def _descending(top: float, bottom: float, step: float) -> tuple[float, ...]:
+    """Return 10^x for x from ``top`` down to above ``bottom``, in equal steps."""
     return tuple(10.0 ** np.arange(top, bottom, -step))
 
 
-SOFT_REST = SOFTNESS * float(np.log(np.expm1(1 / SOFTNESS)))
+SOFT_UNIFORM = SOFTNESS * float(np.log(np.expm1(1 / SOFTNESS)))
 """θ at which the softplus density is 1."""
 SMOOTHNESS = _descending(8.5, -2.6, 2 / 3)
-"""Smoothing weights from a straight line to finer than noise shows, in steps of 2/3 decade; by judgement, finer steps
-only average more fits that are alike."""
-SOFT_DENSITY = CurveFamily("softplus density", 2, softplus, SOFT_REST, SMOOTHNESS, 0.0)
+"""Smoothing weights λ from a straight line to finer than noise shows, in steps of 2/3 decade: 17 of them (decision 20).
+By judgement: finer steps average more fits that are alike."""
+SOFT_DENSITY = CurveFamily("softplus density", 2, softplus, SOFT_UNIFORM, SMOOTHNESS, 0.0)
+"""Curves that can come close to zero; all prior log odds are against one of its weights."""
 LOG_DENSITY = CurveFamily("log density", 2, exponential, 0.0, _descending(8.5, -2.6, 1), -2.6)
+"""Curves of the log density, at whole decades and with prior log odds of −2.6. By judgement; decision 20 measures the
+reconstruction with them. Smaller odds leave smooth tails to the softplus family, which fits them less well."""
 FEW_NUMBERS = CurveFamily("few numbers", 0, exponential, 0.0, (1.0, 0.1, 0.01), -2.0)
-"""The families, with their standing beforehand as decision 20 has it: chosen for coverage on shapes that
-bench/reconstruction_coverage.py does not use."""
+"""The usual named densities, at three prior precisions and with prior log odds of −2. By judgement; decision 20
+measures the reconstruction with them. Larger odds make other shapes look like one of these."""
 
 
 @lru_cache(maxsize=64)
 def wave_basis(cells: int, order: int) -> tuple[Matrix, Vector]:
-    """Return orthonormal V (cells × waves) and roughness e ≥ 0, ascending, with D'D·V = V·diag(e).
+    """Return Demmler and Reinsch's waves: orthonormal V (cells × waves) and roughness e ≥ 0, with D'D·V = V·diag(e).
 
-    D takes differences of the given order; the first waves are the polynomials that it does not see.
+    D takes differences of the given order; the first waves, of roughness 0, are the polynomials of lower degree.
     """
     order = min(order, max(cells - 1, 0))
     line = np.linspace(-1.0, 1.0, cells)
@@ -112,10 +132,8 @@ def wave_basis(cells: int, order: int) -> tuple[Matrix, Vector]:
 
 
 def few_basis(widths: Vector) -> tuple[Matrix, Vector]:
-    """Return orthonormal 1, x, x², log x, log(1 − x) of cells and their roughness.
-
-    With them densities are normal, beta, exponential or straight.
-    """
+    """Return 1, x, x², log x and log(1 − x), averaged over cells of these widths and made orthonormal, and their
+    roughness."""
     edges = np.concatenate([[0.0], np.cumsum(widths)])
     integrals = [edges, edges**2 / 2, edges**3 / 3, xlogy(edges, edges) - edges]
     integrals.append(-xlogy(np.maximum(1 - edges, 0.0), np.maximum(1 - edges, 0.0)) - edges)
@@ -125,15 +143,18 @@ def few_basis(widths: Vector) -> tuple[Matrix, Vector]:
 
 @dataclass(frozen=True)
 class AtomColumns:
-    """Where people are at exactly one value: candidate values, and P[report cell, value] of each."""
+    """Atoms: the index of each among the candidate values, and its column P[report cell, value]."""
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     table: Matrix
 
 
 @dataclass(frozen=True, eq=False)
 class PenalisedCurve:
-    """A family of curves on the true cells of some evidence, perhaps beside atoms."""
+    """A family of curves on the true cells of some evidence, to be fitted at any smoothing weight.
+
+    atoms: those whose masses are fitted with the curve; None for none.
+    """
 
     evidence: Evidence
     family: CurveFamily
@@ -156,7 +177,7 @@ class PenalisedCurve:
 
     @cached_property
     def _waves(self) -> tuple[Matrix, Vector, float]:
-        """Coordinates of the curve, their roughness, and what smoothing weights are multiplied by on these cells."""
+        """The coordinates of the curve, their roughness, and the factor on smoothing weights for so many cells."""
         cells, order = self.widths.size, self.family.order
         if order == 0:
             return *few_basis(self.widths), 1.0
@@ -164,16 +185,16 @@ class PenalisedCurve:
 
     @cached_property
     def _information(self) -> Vector:
-        """About each wave by itself, were the density uniform."""
+        """Fisher's information about each wave by itself, if the density were uniform."""
         level = np.maximum(self.table @ self.widths, 1e-12)
         moved = self.table @ (self.widths[:, None] * self._waves[0])
         return np.asarray(self.evidence.total * np.einsum("mw,mw,m->w", moved, moved, 1.0 / level))
 
-    def beside(self, atoms: AtomColumns) -> PenalisedCurve:
-        """Return the same curve beside atoms."""
+    def with_atoms(self, atoms: AtomColumns) -> PenalisedCurve:
+        """Return the same curve with other atoms."""
         return replace(self, atoms=atoms)
 
-    def of(self, evidence: Evidence) -> PenalisedCurve:
+    def on_evidence(self, evidence: Evidence) -> PenalisedCurve:
         """Return the same curve and atoms on other evidence about the same cells."""
         return replace(self, evidence=evidence)
 
@@ -182,7 +203,8 @@ class PenalisedCurve:
     ) -> DensityFit:
         """Fit the curve at one smoothing weight; waves that the reports cannot move stay at their prior.
 
-        start: a fit to start from. hoped: a climb that will not reach this value is broken off.
+        weight: λ. start: a fit to start from; None: the uniform density. hoped: a climb that will not reach this
+        penalised log-likelihood is broken off.
         """
         waves, roughness, scale = self._waves
         spread = 1.0 / np.sqrt(weight * scale * roughness + RIDGE)
@@ -203,11 +225,11 @@ class PenalisedCurve:
         return DensityFit(
             self.family.name, weight, top.u * spread[:r], top.cells, top.slope, top.atoms, top.value, log_evidence,
             basis, waves[:, r:] * spread[r:], cholesky(top.information),
-            () if self.atoms is None else self.atoms.places,
+            () if self.atoms is None else self.atoms.indices,
         )  # fmt: skip
 
-    def started(self, fit: DensityFit) -> DensityFit:
-        """Return a fit of another family as a start for this one."""
+    def convert(self, fit: DensityFit) -> DensityFit:
+        """Return a fit of another family in this family's coordinates, to start from."""
         if fit.family == self.family.name:
             return fit
         density = np.maximum(fit.cells / self.widths, np.exp(LOWEST / 3))
@@ -216,9 +238,12 @@ class PenalisedCurve:
     def descend(
         self, start: DensityFit | None = None, below: float = np.inf, down_to: float = 0.0
     ) -> list[DensityFit]:
-        """Fit from smooth (weights below ``below``) to rough (down to ``down_to``), each fit started from the last.
+        """Fit the curve at the family's smoothing weights from large to small, and return the fits.
 
-        It ends where the log evidence is NEGLIGIBLE nats below its best; it has one maximum along the path.
+        It ends where the log evidence is NEGLIGIBLE nats below its best, because it has one maximum along the path.
+
+        start: where the first fit starts; the others start from the fit before. below, down_to: weights are below
+        ``below`` and at least ``down_to``.
         """
         fits: list[DensityFit] = []
         highest = -np.inf
@@ -234,7 +259,10 @@ class PenalisedCurve:
 
 @dataclass(frozen=True, eq=False)
 class CurvePoint:
-    """A curve at whitened coordinates u, with masses of atoms, as `climb` moves it."""
+    """A point of the climb to a curve's best fit: whitened coordinates u and the masses of atoms.
+
+    basis: θ = uniform + basis @ u.
+    """
 
     problem: PenalisedCurve
     basis: Matrix
@@ -243,23 +271,24 @@ class CurvePoint:
 
     @cached_property
     def _curve(self) -> tuple[Vector, Vector, Vector]:
+        """The probability of each true cell, and its first and second derivative by θ."""
         family = self.problem.family
-        cells, slope, bend = (self.problem.widths * part for part in family.curve(family.rest + self.basis @ self.u))
+        cells, slope, bend = (self.problem.widths * part for part in family.curve(family.uniform + self.basis @ self.u))
         return cells, slope, bend
 
     @property
     def cells(self) -> Vector:
-        """Probability of each true cell."""
+        """The probability of each true cell."""
         return self._curve[0]
 
     @property
     def slope(self) -> Vector:
-        """Its derivative by θ."""
+        """The derivative of each cell's probability by θ."""
         return self._curve[1]
 
     @cached_property
     def expected(self) -> Vector:
-        """Expected share of reports in each report cell."""
+        """The expected share of reports in each report cell."""
         return np.asarray(self.problem.table @ self.cells + self.problem.atom_table @ self.atoms)
 
     @cached_property
@@ -270,7 +299,7 @@ class CurvePoint:
 
     @cached_property
     def _curvature(self) -> tuple[Vector, Matrix, Matrix]:
-        """Gradient, Fisher's information + prior, and the observed information without its negative parts."""
+        """The gradient, Fisher's information plus the prior's, and the observed one without its negative parts."""
         problem, r = self.problem, self.u.size
         inverse = 1.0 / np.maximum(self.expected, TINY)
         design = np.hstack([problem.table @ (self.slope[:, None] * self.basis), problem.atom_table])
@@ -289,16 +318,16 @@ class CurvePoint:
 
     @property
     def slopes(self) -> tuple[Vector, Matrix]:
-        """Gradient and observed information: with the curve's bend, steps are Newton's."""
+        """The gradient and the observed information; with it, which includes the curve's bend, steps are Newton's."""
         return self._curvature[0], self._curvature[2]
 
     @property
     def information(self) -> Matrix:
-        """Fisher's information + prior precision."""
+        """Fisher's information plus the prior precision."""
         return self._curvature[1]
 
     def moved(self, step: Vector) -> Self:
-        """Return the point a step further, or as far as the curve may go at once; no mass falls below a tenth."""
+        """Return the point a step further, shortened to LONGEST_STEP; no atom falls below a tenth of its mass."""
         r = self.u.size
         length = min(1.0, LONGEST_STEP / max(float(np.abs(self.basis @ step[:r]).max()), TINY))
         atoms = np.maximum(self.atoms + length * step[r:], 0.1 * self.atoms)
@@ -312,7 +341,8 @@ class Curves:
     family: CurveFamily
 
     def fits(self, evidence: Evidence, before: Sequence[DensityFit]) -> list[DensityFit]:
-        """Return the fits of all smoothing weights; those that are there already are gone on from."""
+        """Return the fits at all smoothing weights, from smooth to rough; it goes on from this family's fits in
+        ``before``."""
         problem = PenalisedCurve(evidence, self.family)
         mine = [fit for fit in before if fit.family == self.family.name]
         return problem.descend(mine[-1], below=mine[-1].weight) if mine else problem.descend()

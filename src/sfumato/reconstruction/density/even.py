@@ -1,4 +1,4 @@
-"""Everyone with equal chance anywhere in the domain, or anywhere between two places a < b of it."""
+"""The hypotheses that people are spread evenly over the domain, or over a stretch a < b of it."""
 
 from __future__ import annotations
 
@@ -21,38 +21,48 @@ from sfumato.reconstruction.density.fit import (
     widths_of,
 )
 
-EVERYWHERE, STRETCH = "uniform", "uniform on a stretch"
-EVERYWHERE_PRIOR = 1.0  # log odds beforehand against one smoothing weight of the softplus family; decision 20
-STRETCH_PRIOR = -3.0  # the same of a stretch: sharp ends are seldom
-STRETCH_STEPS = 30  # of the climb to its ends
-WORTH_A_STEP = 1e-3  # nats that a step has to promise
-LONGEST_STEP = 0.1  # of an end, as a fraction of the domain
-BEYOND = 0.05  # of the domain by which the first guess reaches beyond where a smooth estimate has its middle 90 %
-FEWEST_CELLS = 4  # of a stretch: its ends lie in two, and one is to be on either side
+EVERYWHERE_PRIOR = 1.0
+"""Prior log odds of the uniform density against one smoothing weight of the softplus family. By judgement; decision 20
+measures the reconstruction with it. Larger flattens estimates from few reports."""
+STRETCH_PRIOR = -3.0
+"""Prior log odds of a stretch against one smoothing weight of the softplus family: sharp ends are seldom. By judgement;
+decision 20 measures the reconstruction with it. Larger gives smooth densities sharp ends."""
+STRETCH_STEPS = 30
+"""Steps of the climb to a stretch's ends, at most. By judgement: ends cross cells in short steps, so more than a curve
+needs to converge."""
+WORTH_A_STEP = 1e-3
+"""Nats that a step has to promise. By judgement; the climb is cheap, and ends inside a cell move little."""
+LONGEST_STEP = 0.1
+"""Change of an end in one step, as a part of the domain. By judgement: the likelihood is no parabola over cells."""
+BEYOND = 0.05
+"""Part of the domain by which the first guess reaches beyond the middle 90 % of a smooth estimate. By judgement: what
+is left at either end of an even density that fills the domain."""
+FEWEST_CELLS = 4
+"""True cells below which there is no stretch: its ends lie in two, and there is one on either side."""
 
 
 @dataclass(frozen=True)
 class Everywhere:
-    """The hypothesis that everyone is anywhere with equal chance: what reports fall back to that say nothing else."""
+    """The hypothesis that everyone is anywhere in the domain with equal chance; it leads where reports say nothing."""
 
     def fits(self, evidence: Evidence, before: Sequence[DensityFit]) -> list[DensityFit]:
-        """Return the one fit, which has no parameters."""
+        """Return the fit of the uniform density, the only one, which has no parameters."""
         widths = widths_of(evidence)
         value = likelihood_with_mass(evidence, evidence.table.dense() @ widths, 1.0)
         nothing, none = np.zeros((widths.size, 0)), np.zeros(0)
         log_evidence = value + EVERYWHERE_PRIOR - price_of_mass(evidence)
         no_slope, factor = np.zeros(widths.size), np.zeros((0, 0))
         return [
-            DensityFit(EVERYWHERE, np.inf, none, widths, no_slope, none, value, log_evidence, nothing, nothing, factor)
+            DensityFit("uniform", np.inf, none, widths, no_slope, none, value, log_evidence, nothing, nothing, factor)
         ]
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The hypothesis that everyone is even between two places, beforehand uniform over all such pairs."""
+    """The hypothesis that people are spread evenly between two values a < b, with a uniform prior over such pairs."""
 
     def fits(self, evidence: Evidence, before: Sequence[DensityFit]) -> list[DensityFit]:
-        """Return the best stretch, started a little beyond the middle 90 % of the fits before."""
+        """Return the fit of the best stretch; the climb starts a little beyond the middle 90 % of the fits before."""
         widths = widths_of(evidence)
         if widths.size < FEWEST_CELLS:
             return []
@@ -62,20 +72,23 @@ class Stretch:
         log_evidence += STRETCH_PRIOR - price_of_mass(evidence)
         k, none = widths.size, np.zeros(0)
         return [
-            DensityFit(STRETCH, np.inf, none, ends.cells, np.ones(k), none, ends.value, log_evidence, ends.change,
-                       np.zeros((k, 0)), factor)
+            DensityFit("uniform on a stretch", np.inf, none, ends.cells, np.ones(k), none, ends.value, log_evidence,
+                       ends.change, np.zeros((k, 0)), factor)
         ]  # fmt: skip
 
 
 def mean_cells(fits: Sequence[DensityFit]) -> Vector:
-    """Return the average of the fits' densities, each weighted by how well it explains the reports."""
+    """Return the average of the fits' densities (probabilities of true cells), weighted by posterior_weights."""
     weights = posterior_weights(np.array([fit.log_evidence for fit in fits]))
     return np.asarray(sum(weight * fit.cells / fit.cells.sum() for fit, weight in zip(fits, weights, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class StretchPoint:
-    """Two ends a < b as fractions of the domain, as `climb` moves them."""
+    """A point of the climb to the best stretch: its ends a < b as parts of the domain.
+
+    widths: of the true cells, as parts of the domain.
+    """
 
     evidence: Evidence
     widths: Vector
@@ -83,7 +96,7 @@ class StretchPoint:
 
     @cached_property
     def cells(self) -> Vector:
-        """Probability of each true cell."""
+        """The probability of each true cell."""
         edges = np.concatenate([[0.0], np.cumsum(self.widths)])
         return np.asarray(np.diff(np.clip(edges, self.ends[0], self.ends[1])) / (self.ends[1] - self.ends[0]))
 
@@ -94,16 +107,19 @@ class StretchPoint:
 
     @cached_property
     def change(self) -> Matrix:
-        """Its derivatives dp/da = (p − e_a)/(b − a) and dp/db = (e_b − p)/(b − a), e_x the cell that holds x."""
+        """The derivatives of the cells' probabilities: dp/da = (p − e_a)/(b − a) and dp/db = (e_b − p)/(b − a).
+
+        e_x is 1 in the cell that x lies in, else 0.
+        """
         change = np.column_stack([self.cells, -self.cells])
-        holds = np.searchsorted(np.cumsum(self.widths)[:-1], self.ends, side="right")
-        change[holds[0], 0] -= 1.0
-        change[holds[1], 1] += 1.0
+        end_cells = np.searchsorted(np.cumsum(self.widths)[:-1], self.ends, side="right")
+        change[end_cells[0], 0] -= 1.0
+        change[end_cells[1], 1] += 1.0
         return np.asarray(change / (self.ends[1] - self.ends[0]))
 
     @cached_property
     def slopes(self) -> tuple[Vector, Matrix]:
-        """Gradient and Fisher's information of (a, b)."""
+        """The gradient and Fisher's information of (a, b)."""
         table, total = self.evidence.table.dense(), self.evidence.total
         expected = np.maximum(table @ self.cells, TINY)
         moved = table @ self.change
@@ -116,7 +132,7 @@ class StretchPoint:
         return self.slopes[1]
 
     def moved(self, step: Vector) -> Self | None:
-        """Return the ends a step further; None where less than the narrowest cell is left between them."""
+        """Return the point a step further; None where less than the narrowest cell is left between the ends."""
         length = min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), TINY))
         ends = np.clip(self.ends + length * step, 0.0, 1.0)
         if ends[1] - ends[0] <= self.widths.min():
@@ -125,6 +141,7 @@ class StretchPoint:
 
 
 def _first_guess(evidence: Evidence, near: Vector) -> StretchPoint:
+    """Return a stretch that reaches BEYOND the middle 90 % of a density ``near`` on both sides."""
     widths = widths_of(evidence)
     smallest = float(widths.min()) / 2
     low, high = np.interp([0.05, 0.95], np.cumsum(near) / near.sum(), np.cumsum(widths))

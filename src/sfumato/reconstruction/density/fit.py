@@ -1,11 +1,11 @@
-"""What a hypothesis about the density leaves: one fit, with Laplace's approximation about it.
+"""`DensityFit`: one fit of a hypothesis about the density, with Laplace's approximation of its posterior.
 
-A hypothesis is a family of densities with a belief about its parameters beforehand. Its fit to the evidence says where
-the posterior has its top and how wide it is there, and so how likely the hypothesis makes the reports altogether:
+A hypothesis is a family of densities with a prior over its parameters. Its fit is the top of the posterior and the
+width there, from which follows how likely the hypothesis makes the reports:
 
     log evidence = log-likelihood + log prior density at the top + log volume of the posterior
 
-The estimate averages fits by it (`average`).
+The estimate averages fits by their evidence (`average`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ Codes = NDArray[np.intp]
 TINY = 1e-14
 """The least predicted share of reports that is divided by: below the rounding of sums of probabilities."""
 NEGLIGIBLE = 12.0
-"""Nats of log evidence: a fit so far below the best one has less than e^−12 of its weight, and is not looked at."""
+"""Nats of log evidence below the best fit from which a fit does not count: it has less than e^−12 of its weight. By
+judgement: smaller stops descents before a second rise, larger makes fits that nobody sees."""
 RIDGE = 0.01
 """Prior precision of every coordinate of a curve, and of the total mass that every family leaves free: a standard
-deviation of 10 on a log density, next to nothing."""
+deviation of 10 on a log density, next to nothing. By judgement; larger draws steep densities towards the uniform."""
 LOWEST_EIGENVALUE = 1e-12
-"""Part of the trace added to the diagonal where rounding makes an information matrix indefinite, ×100 while it is."""
+"""Part of the trace added to the diagonal where rounding makes an information matrix indefinite, 100 times more while
+it still is. By judgement: near the rounding of a sum of some hundred products."""
 
 
 @dataclass(frozen=True)
 class DensityFit:
-    """One fit of a hypothesis, with Laplace's approximation over its whitened coordinates and the atoms' masses."""
+    """One fit of a hypothesis, with Laplace's approximation over its whitened coordinates u and the atoms' masses."""
 
     family: str
     weight: float  # of smoothing; infinite where the family has none
@@ -45,16 +47,16 @@ class DensityFit:
     cells: Vector  # probability of each true cell, atoms excluded
     slope: Vector  # d cells / dθ
     atoms: Vector  # share of people at each atom
-    value: float  # log-likelihood, less the prior
+    value: float  # log-likelihood plus log prior density, up to constants
     log_evidence: float
-    basis: Matrix  # θ = rest + basis @ u with u ~ N(0, I) beforehand
-    unseen: Matrix  # whitened coordinates that the reports say nothing about
+    basis: Matrix  # θ = uniform + basis @ u with the prior u ~ N(0, I)
+    unseen: Matrix  # the basis of the coordinates that the reports say nothing about
     factor: Matrix  # Cholesky factor of Fisher's information + prior precision
-    places: tuple[int, ...] = ()  # candidate values at which the atoms are
+    atom_indices: tuple[int, ...] = ()  # of the atoms' values among the candidate values
 
     @property
     def degrees_of_freedom(self) -> float:
-        """tr F(F+S)⁻¹ over the curve's coordinates: how many numbers the reports decided."""
+        """How many numbers the reports decided: tr F(F+S)⁻¹ over the curve's coordinates, S the prior precision."""
         r = self.basis.shape[1]
         if r == 0:
             return 0.0
@@ -63,10 +65,13 @@ class DensityFit:
 
 
 class Hypothesis(Protocol):
-    """A family of densities that can be fitted to evidence."""
+    """A family of densities with a prior, which can be fitted to evidence."""
 
     def fits(self, evidence: Evidence, before: Sequence[DensityFit]) -> list[DensityFit]:
-        """Return the fits of this family; ``before`` has those of other families, to start from."""
+        """Return the fits of this family to the evidence.
+
+        before: fits of other families, and of this one, to start from.
+        """
 
 
 def widths_of(evidence: Evidence) -> Vector:
@@ -82,12 +87,15 @@ def likelihood_with_mass(evidence: Evidence, expected: Vector, mass: float) -> f
 
 
 def price_of_mass(evidence: Evidence) -> float:
-    """Return what families without a free total mass pay all the same, so that log evidences compare."""
+    """Return the log evidence that a free total mass costs, to be subtracted where a family has none.
+
+    Log evidences of all families then compare.
+    """
     return 0.5 * float(np.log1p(evidence.total / (RIDGE * evidence.table.shape[1])))
 
 
 def best(fits: Sequence[DensityFit]) -> DensityFit:
-    """Return the fit that explains the reports best."""
+    """Return the fit with the largest log evidence."""
     return max(fits, key=lambda fit: fit.log_evidence)
 
 

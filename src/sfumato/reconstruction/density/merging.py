@@ -1,4 +1,4 @@
-"""Very fine grids, solved on a coarser one: neighbouring cells become one, and the density is spread out again."""
+"""The smooth reconstruction on very fine cells: neighbours are merged, solved, and the density is spread out again."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sfumato.reconstruction.density.fit import Codes, Matrix, Vector, widths_of
 from sfumato.reconstruction.density.noiseless import is_deterministic, smooth_noiseless
 
 MOST_CELLS = 300
-"""True or report cells that a density is solved on: no noise of interest lets more detail through, and the time grows
-with their third power."""
+"""True cells, and report cells, on which a density is solved at most. By judgement: time grows with their third power,
+and useful noise lets no more detail through; fewer make atoms and stretches coarser."""
 
 
 @dataclass(frozen=True)
 class MergedFit:
-    """A fit on merged cells.
+    """A fit that was made on merged cells.
 
-    fit: the estimate, its density on all true cells. starts: the first true cell of each merged one.
+    fit: the estimate, with its density on all true cells. starts: the index of the first true cell of each merged one.
     """
 
     fit: SmoothFit
@@ -28,7 +28,11 @@ class MergedFit:
 
 
 def smooth_merged(evidence: Evidence, candidates: Candidates, to_intervals: Matrix) -> MergedFit:
-    """Solve `smooth` on at most MOST_CELLS cells, or `smooth_noiseless` where there is no noise."""
+    """Return the smooth reconstruction, by `smooth` on at most MOST_CELLS cells, or without noise `smooth_noiseless`.
+
+    evidence: one problem about the true cells of a numeric column. candidates: of atoms and rounding. to_intervals:
+    (intervals × cells) sums cells to the wanted intervals.
+    """
     if is_deterministic(evidence.table.dense()):
         fit = smooth_noiseless(evidence, to_intervals)
         return MergedFit(fit, np.arange(to_intervals.shape[1]))
@@ -51,17 +55,23 @@ def smooth_merged(evidence: Evidence, candidates: Candidates, to_intervals: Matr
 
 
 def run_starts(size: int) -> Codes:
-    """Return the first member of each run of neighbours that become one; every one where there are few enough."""
+    """Return the index of the first cell of each run that is merged; every index if there are at most MOST_CELLS."""
     return np.arange(0, size, -(-size // MOST_CELLS))
 
 
 def merged_columns(matrix: Matrix, widths: Vector, starts: Codes) -> Matrix:
-    """Return the columns' means over runs of cells, weighted by width: people are even inside a run."""
+    """Merge the columns of a matrix in runs of neighbours, each to its columns' mean weighted by the cells' widths.
+
+    widths: of the cells that the columns stand for. starts: the first column of each run.
+    """
     return np.asarray(np.add.reduceat(matrix * widths, starts, axis=1) / np.add.reduceat(widths, starts))
 
 
 def spread_out(cells: Vector, widths: Vector, starts: Codes) -> Vector:
-    """Return probabilities of merged cells on the cells they were merged from, even inside."""
+    """Return the probabilities of cells from those of merged cells, spread evenly by width.
+
+    cells: probabilities of the merged cells. widths: of the cells. starts: the first cell of each merged one.
+    """
     merged = np.add.reduceat(widths, starts)
     run = np.searchsorted(starts, np.arange(widths.size), side="right") - 1
     return np.asarray(cells[run] * widths / merged[run])

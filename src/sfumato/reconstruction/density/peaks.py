@@ -1,8 +1,8 @@
-"""A few normal distributions, each cut to the domain: sharp peaks that a smoothing prior would flatten.
+"""The hypothesis of a few normal distributions, each cut to the domain: peaks that a smoothing prior would flatten.
 
     p = Σ_k w_k·N_k,   N_k[cell] = (Φ(z_upper) − Φ(z_lower)) / (Φ(z_1) − Φ(z_0)),   z_x = (x − μ_k)/σ_k,
 
-beforehand with every mean, every log σ from NARROWEST to WIDEST and all weights equally likely.
+with a uniform prior over means, log σ from NARROWEST to WIDEST, and weights.
 """
 
 from __future__ import annotations
@@ -31,25 +31,41 @@ from sfumato.reconstruction.density.fit import (
     widths_of,
 )
 
-PEAKS = "gaussians"
-NARROWEST = 0.004  # standard deviation of a peak as a fraction of the domain: below it is an atom
-WIDEST = 1.0  # above it a peak is even
-OUTSIDE = 0.2  # of the domain by which a mean may lie beyond its ends
-LEAST_LOGIT = 12.0  # weights of less than e^−12 against the last one's are none
-PEAKS_PRIOR = -2.0  # log odds beforehand of each number of peaks against one smoothing weight; decision 20
-FIRST_STEPS = 15  # of EM on a first estimate, to start from
-PEAK_STEPS = 20  # of the climb
-MOST_PEAKS = 4  # by judgement: more are a curve
-WORTH_A_STEP = 0.02  # nats that a step has to promise
-LONGEST_STEP = 0.1  # of a mean, as a fraction of the domain
+NARROWEST = 0.004
+"""The least standard deviation of a peak, as a part of the domain. By judgement: narrower ones lie in one fine cell of
+a hundred and are atoms."""
+WIDEST = 1.0
+"""The largest standard deviation of a peak, as a part of the domain: a wider one is even."""
+OUTSIDE = 0.2
+"""Part of the domain by which a mean may lie beyond its ends. By judgement: a peak further out is a slope, which curves
+fit."""
+LEAST_LOGIT = 12.0
+"""The largest size of a weight's logit against the last one: a weight below e^−12 is none."""
+PEAKS_PRIOR = -2.0
+"""Prior log odds of each number of peaks against one smoothing weight of the softplus family. By judgement; decision 20
+measures the reconstruction with it. Larger makes bumps of chance into peaks."""
+FIRST_STEPS = 15
+"""Steps of EM on a first estimate, from which the climb starts. By judgement: they only have to separate the peaks."""
+PEAK_STEPS = 20
+"""Steps of the climb, at most. By judgement; a fit that needs more is seldom the best."""
+MOST_PEAKS = 4
+"""Peaks that are tried, at most. By judgement: more are a curve (decision 20: two to four normal distributions)."""
+WORTH_A_STEP = 0.02
+"""Nats that a step has to promise; by judgement as `curves.WORTH_A_STEP`."""
+LONGEST_STEP = 0.1
+"""Change of a mean in one step, as a part of the domain. By judgement: longer ones jump over other peaks."""
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """The hypothesis of two normal distributions, three, and so on while another one raises the log evidence."""
+    """The hypothesis that true values are a mixture of two, three or four normal distributions cut to the domain."""
 
     def fits(self, evidence: Evidence, before: Sequence[DensityFit]) -> list[DensityFit]:
-        """Return a fit for each number of peaks, started from the fits before and given up far below the best."""
+        """Return a fit for each number of peaks, started from the fits before.
+
+        It ends when another peak lowers the log evidence. A climb that will end NEGLIGIBLE below the best fit before is
+        broken off.
+        """
         if evidence.table.shape[1] < FEWEST_CELLS:
             return []
         near, least = mean_cells(before), best(before).log_evidence - NEGLIGIBLE
@@ -64,7 +80,10 @@ class Peaks:
 
 @dataclass(frozen=True, eq=False)
 class PeaksPoint:
-    """Means and standard deviations as fractions of the domain, and logits of the weights (the last one 0)."""
+    """A point of the climb to the best peaks: their means, standard deviations and weights.
+
+    edges: of the true cells, from 0 to 1. means, sds: as parts of the domain. logits: of the weights against the last.
+    """
 
     evidence: Evidence
     edges: Vector
@@ -80,7 +99,7 @@ class PeaksPoint:
 
     @cached_property
     def _parts(self) -> tuple[Matrix, Matrix, Matrix]:
-        """(cells of each peak, and their derivatives by μ and by log σ), each (cells × peaks)."""
+        """(The cells' probabilities within each peak, their derivatives by μ, those by log σ), each (cells × peaks)."""
         z = (self.edges[:, None] - self.means) / self.sds
         bell = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
         inside = np.maximum(np.diff(ndtr(z), axis=0), 0.0)
@@ -91,12 +110,12 @@ class PeaksPoint:
 
     @cached_property
     def cells(self) -> Vector:
-        """Probability of each true cell."""
+        """The probability of each true cell."""
         return np.asarray(self._parts[0] @ self.weights)
 
     @cached_property
     def expected(self) -> Vector:
-        """Expected share of reports in each report cell."""
+        """The expected share of reports in each report cell."""
         return np.maximum(self.evidence.table.dense() @ self.cells, TINY)
 
     @cached_property
@@ -106,20 +125,20 @@ class PeaksPoint:
 
     @cached_property
     def change(self) -> Matrix:
-        """The derivative of the cells by (means, log sds, logits)."""
+        """The derivatives of the cells' probabilities by (means, log sds, logits), one column a parameter."""
         cells, moved, stretched = self._parts
         shifted = (cells - self.cells[:, None]) * self.weights
         return np.hstack([moved * self.weights, stretched * self.weights, shifted[:, :-1]])
 
     @cached_property
     def slopes(self) -> tuple[Vector, Matrix]:
-        """Gradient, and Fisher's information with one for each parameter, so that a peak nobody sees stays put."""
+        """The gradient, and Fisher's information plus 1 for each parameter, so that unseen peaks do not move."""
         reported = self.evidence.table.dense() @ self.change
         scaled = reported * np.sqrt(self.evidence.total / self.expected)[:, None]
         return reported.T @ (self.evidence.counts[0] / self.expected), scaled.T @ scaled + np.eye(self.change.shape[1])
 
     def moved(self, step: Vector) -> Self:
-        """Return the peaks a step further, within their bounds."""
+        """Return the point a step further, within the bounds of means, standard deviations and logits."""
         k = self.means.size
         step = step * min(1.0, LONGEST_STEP / max(float(np.abs(step[:k]).max()), TINY))
         means = np.clip(self.means + step[:k], -OUTSIDE, 1 + OUTSIDE)
@@ -129,6 +148,7 @@ class PeaksPoint:
 
 
 def _fit(peaks: PeaksPoint) -> DensityFit:
+    """Return the fit at the top of a climb, with its log evidence by Laplace's approximation."""
     k, change = peaks.means.size, peaks.change
     factor = cholesky(peaks.slopes[1])
     beforehand = 2 * lgamma(k) + float(np.log(k)) + float(np.log(peaks.weights).sum())  # K!·(K−1)!·Π w
@@ -137,13 +157,13 @@ def _fit(peaks: PeaksPoint) -> DensityFit:
     log_evidence = peaks.value + beforehand + volume + PEAKS_PRIOR - price_of_mass(peaks.evidence)
     size, none = peaks.cells.size, np.zeros(0)
     return DensityFit(
-        PEAKS, np.inf, none, peaks.cells, np.ones(size), none, peaks.value, log_evidence, change,
+        "gaussians", np.inf, none, peaks.cells, np.ones(size), none, peaks.value, log_evidence, change,
         np.zeros((size, 0)), factor,
     )  # fmt: skip
 
 
 def _first_guess(evidence: Evidence, near: Vector, number: int) -> PeaksPoint:
-    """Fit peaks to a first estimate of the density, by EM from its quantiles."""
+    """Return so many peaks fitted to a first estimate ``near`` of the density, by EM from its quantiles."""
     edges = np.concatenate([[0.0], np.cumsum(widths_of(evidence))])
     middle, share = (edges[:-1] + edges[1:]) / 2, near / near.sum()
     means = np.interp((np.arange(number) + 0.5) / number, np.cumsum(share), middle)
