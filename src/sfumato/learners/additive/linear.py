@@ -21,10 +21,11 @@ import numpy as np
 from sfumato.counts import Reports
 from sfumato.domain import Floats
 from sfumato.evidence import Axis
+from sfumato.evidence.observed import LEAST_DOUBLE
 from sfumato.learners.additive.block import Learned, true_shares
 from sfumato.learners.additive.terms import CellPoints, Factor, Term
 from sfumato.learners.classes import class_codes_in
-from sfumato.learners.moments import TINY, less_noise, mean_noise, numbers_of, units
+from sfumato.learners.moments import mean_noise, numbers_of, subtract_noise, units
 
 SAMPLED = 200_000
 MUCH = 0.05  # of what all columns tell: where those outside the grid tell more, they are added
@@ -54,8 +55,8 @@ class Moments:
         values = np.column_stack([np.empty((len(part), 0)), *(numbers_of(part, reports.names[j]) for j in columns)])
         weight = np.ones(len(part)) if part.weights is None else part.weights
         known = np.where(np.isnan(values), 0.0, weight[:, None])
-        centre = (np.nan_to_num(values) * known).sum(axis=0) / np.maximum(known.sum(axis=0), TINY)
-        spread = (np.nan_to_num(values - centre) ** 2 * known).sum(axis=0) / np.maximum(known.sum(axis=0), TINY)
+        centre = (np.nan_to_num(values) * known).sum(axis=0) / np.maximum(known.sum(axis=0), LEAST_DOUBLE)
+        spread = (np.nan_to_num(values - centre) ** 2 * known).sum(axis=0) / np.maximum(known.sum(axis=0), LEAST_DOUBLE)
         unit = units(centre, spread)
         values, noise = np.nan_to_num((values - centre) / unit), noise / unit**2
         label = None if reports.label_channel is None else reports.label_channel.matrix()
@@ -64,7 +65,8 @@ class Moments:
         sums = mass.T @ values / weight.sum()
         means = (sums if label is None else np.linalg.pinv(label) @ sums) / shares[:, None]
         reported = (values * weight[:, None]).T @ values / weight.sum() - (means * shares[:, None]).T @ means
-        return cls(columns, centre, unit, shares, means, reported, less_noise(reported, noise), float(reports.people))
+        true = subtract_noise(reported, noise)
+        return cls(columns, centre, unit, shares, means, reported, true, float(reports.people))
 
     def only(self, columns: Sequence[int]) -> Moments:
         at = [self.columns.index(j) for j in columns]
