@@ -40,7 +40,7 @@ def test_the_channel_of_the_recipe_stands_in_a_plan(recipe: type[sf.Channel]) ->
 
 
 def test_every_step_of_the_walks_is_where_it_is_said_to_be() -> None:
-    walks = TEXT.partition("## Six walks")[2].partition("\n## ")[0]
+    walks = TEXT.partition("## Nine walks")[2].partition("\n## ")[0]
     steps = re.findall(r"`([\w/-]+\.\w+)`(?:\s+\[`([\w.]+)`\])?", walks)
     assert len(steps) > 40
     for path, name in steps:

@@ -22,8 +22,8 @@ LARGEST_FLOAT = Decimal("1.7e308")  # just below the largest float, 1.797e308: m
 def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
     """Write a number for prose: few digits, thousands set off, no powers of ten unless it is tiny or huge.
 
-    ``digits``: how many significant ones. ``up``: round up, as what a report reveals must be: towards less privacy. NaN
-    is "unknown", infinity "unlimited".
+    ``digits``: how many significant ones. ``up``: True: round up, so that what a report reveals is never understated.
+    NaN is "unknown", infinity "unlimited".
 
     >>> in_words(1296000), in_words(0.12345), in_words(Fraction(19, 3), up=True)
     ('1,296,000', '0.1235', '6.334')
@@ -38,12 +38,13 @@ def in_words(number: float | Fraction, digits: int = 4, *, up: bool = False) -> 
 
 
 def _is_finite(number: float | Fraction) -> bool:
-    """Return whether a number is finite; a fraction always is, also where no float holds it."""
+    """Return whether a number is neither infinite nor NaN; a fraction always is finite, even where no float holds it.
+    """
     return isinstance(number, Fraction) or math.isfinite(number)
 
 
 def _rounded(number: float | Fraction, digits: int, up: bool) -> Decimal:
-    """Round a number once, from its exact value, to so many significant digits."""
+    """Round a number, from its exact value, to so many significant digits, as a Decimal; ``up``: never below it."""
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
     exact = Fraction(number)
     return context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
@@ -52,8 +53,8 @@ def _rounded(number: float | Fraction, digits: int, up: bool) -> Decimal:
 def percent(share: float | Fraction, digits: int = 1, *, up: bool = False) -> str:
     """Write a share as percent: "12.3 %" for 0.123.
 
-    ``digits``: how many after the point. ``up``: round up, from the exact value of a fraction, and leave out closing
-    zeros, as bounds are written.
+    ``digits``: how many after the point. ``up``: True: round up, from the exact value of a fraction, so that a bound is
+    never understated, and leave out closing zeros.
     """
     if not up:
         return f"{100 * share:.{digits}f} %"
@@ -63,7 +64,7 @@ def percent(share: float | Fraction, digits: int = 1, *, up: bool = False) -> st
 
 
 def shown(value: Any) -> str:
-    """Write a value as it was reported: text in quotes, numbers without the noise of their last digits."""
+    """Write a value as it was reported: text in quotes, numbers without the noise of the last digits of floats."""
     plain_value = value.item() if hasattr(value, "item") else value
     if isinstance(plain_value, float):
         whole = 1e5 <= abs(plain_value) < 1e12 and plain_value.is_integer()
@@ -72,12 +73,12 @@ def shown(value: Any) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number of things: "1 target", "2 targets"."""
+    """Write a number of things in English: "1 target", "2 targets"; ``noun``: its singular."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Iterable[object], last: str = "and") -> str:
-    """Write names as a list: "a, b and c"; ``last`` stands before the last one."""
+    """Write names as an English list: "a, b and c"; ``last``: the word before the last name."""
     words = [str(name) for name in names]
     return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
 
@@ -92,7 +93,9 @@ def sentence(text: str) -> str:
 
 
 class Voice:
-    """The writer of sentences and numbers in one language; ``languages/<language>.json`` holds the sentences by name.
+    """The writer of sentences and numbers in one language, "en", "de" or "fr".
+
+    ``languages/<language>.json`` holds the sentences by name.
 
     >>> voice("de").percent(0.123), voice("en")("total.participation")
     ('12,3 %', 'That you take part at all is visible to the collector.')
@@ -107,32 +110,40 @@ class Voice:
         )
 
     def __call__(self, name: str, /, **parts: object) -> str:
-        """Return the sentence of this name with its parts filled in."""
+        """Return the sentence with this ``name`` in the voice's language, its parts filled in: ``say("sent", how=…)``.
+        """
         return self.sentences[name].format_map(parts)
 
     def number(self, number: float | Fraction, digits: int = 4, *, up: bool = False) -> str:
-        """Write a number as ``in_words`` does, with this language's marks for thousands and decimals."""
+        """Write a number for prose in this language with few digits: 1296000 is "1,296,000" in English.
+
+        ``digits``: how many significant ones; ``up``: True: round up, so that a stated bound is never too small. NaN
+        and infinity become words.
+        """
         if not _is_finite(number):
             return self("number.unknown" if math.isnan(number) else "number.unlimited")
         return self.marked(in_words(number, digits, up=up))
 
     def percent(self, share: float | Fraction, digits: int = 1, *, up: bool = False) -> str:
-        """Write a share as percent, as the function ``percent`` does, with this language's marks."""
+        """Write a share as percent in this language: 0.123 is "12.3 %" in English, "12,3 %" in German.
+
+        ``digits``: how many after the point; ``up``: True: round up, as bounds are written.
+        """
         return self.marked(percent(share, digits, up=up))
 
     def shown(self, value: Any) -> str:
-        """Write an answer or a report: text in quotes, numbers with this language's marks."""
+        """Write an answer or a report in this language: text in its quotes, numbers with its decimal mark."""
         plain_value = value.item() if hasattr(value, "item") else value
         if isinstance(plain_value, str):
             return self("quoted", text=plain_value)
         return self.number(plain_value, 6) if isinstance(plain_value, float) else str(plain_value)
 
     def listed(self, names: Iterable[object], last: str = "and") -> str:
-        """Write names as a list, "a, b and c", with this language's word for ``last`` ("and" or "or")."""
+        """Write names as a list in this language, "a, b and c"; ``last``: "and" or "or", which is translated."""
         return listed(names, self(last))
 
     def marked(self, number: str) -> str:
-        """Replace the marks of a number as English writes it by this language's marks."""
+        """Replace the comma and the point of a number written in English by this language's marks."""
         return number.translate({ord(","): self("number.group"), ord("."): self("number.decimal")})
 
 
@@ -140,19 +151,19 @@ voice = cache(Voice)
 
 
 def suggest(word: str, known: Iterable[object]) -> str:
-    """Return the end of an error about an unknown word: "; did you mean …?", or a list of the known ones."""
+    """Return the end of an error about an unknown word: "; did you mean …?", or a list of all known words."""
     names = [str(name) for name in known]
     close = difflib.get_close_matches(word, names, n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(names))}"
 
 
 def finite(number: float | None) -> float | None:
-    """Return a number as a float; None where it is infinite, NaN or None."""
+    """Return a number as a float, for JSON; None where it is infinite, NaN or None."""
     return None if number is None or not math.isfinite(number) else float(number)
 
 
 def plain(value: Any) -> Any:
-    """Return a value as strict JSON can hold it.
+    """Return a value in a form that strict JSON can hold: of dicts, lists, texts, numbers, truth values and None.
 
     Arrays, tuples and sets become lists, dataclasses mappings, keys texts, infinite numbers "infinity" and "-infinity",
     NaN None.
@@ -173,7 +184,10 @@ def plain(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Return a value as strict JSON text; a value that `plain` does not know is an error."""
+    """Return a value as strict JSON text, after turning arrays, dataclasses and the like to plain data (``plain``).
+
+    Other kinds of values raise TypeError. ``indent``: blanks by which lines are indented; None: all on one line.
+    """
     return json.dumps(plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
@@ -182,9 +196,9 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066
 
 
 def visible(text: object) -> str:
-    """Return a text in which control characters are written out, so that a terminal shows and does not obey them.
+    """Return a text in which control characters are written out, so that a terminal does not obey them.
 
-    Lines and tabs stay.
+    Line breaks and tabs stay.
 
     >>> visible("a\x1b[31m")
     'a\\\\x1b[31m'

@@ -19,7 +19,9 @@ from sfumato.domain import Floats
 
 @dataclass(frozen=True, eq=False)
 class Balanced:
-    """A law with two values: the chances that reconstruction reads, and two sums over the sets that reports name.
+    """A table of chances P[report, true code] that holds two different chances, so that shares follow without it.
+
+    Every report names a set of true codes; codes inside the set make it likelier than codes outside.
 
     ``inside``, ``outside``: P[report, true code] for a code in the report's set, and for a code outside it.
     ``kept``, ``stray``: the chance that a report's set holds the true code, and that it holds a given other code.
@@ -36,11 +38,14 @@ class Balanced:
     weights_by_report: Callable[[Floats], Floats]
 
     def reports(self, shares: Floats) -> Floats:
-        """Return the chance of every report where the true codes have these shares: P·shares."""
+        """Return the chance of every report, an array, among people whose true codes have these shares: P·shares."""
         chances: Floats = self.outside * shares.sum() + (self.inside - self.outside) * self.weights_by_report(shares)
         return chances
 
     @property
     def precision(self) -> float:
-        """The inverse variance of a rare code's unbiased share, a report: (kept − stray)²/(stray·(1 − stray))."""
+        """How precisely one report tells a rare code's share: the inverse variance (kept − stray)²/(stray·(1 − stray)).
+
+        n reports together are n times as precise.
+        """
         return (self.kept - self.stray) ** 2 / (self.stray * (1 - self.stray)) if 0 < self.stray < 1 else float("inf")

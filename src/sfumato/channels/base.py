@@ -37,7 +37,7 @@ from sfumato.guarantee import Guarantee, rounded_up
 
 
 class Channel(Mechanism):
-    """A mechanism that turns one true value into a random report; the base class of all channels of one value.
+    """A method of blurring that turns one true value into a random report; the base class of all of one value.
 
     Domain: ``domain``, the values that a person may answer.
     Law: ``law()``, P[reported, true] over the codes of ``outputs`` and ``inputs``; columns sum to 1.
@@ -71,25 +71,30 @@ class Channel(Mechanism):
     # --- what a subclass states ---------------------------------------------------------------------------------
 
     def steps(self) -> tuple[Step, ...]:
-        """Return the steps of the program from a true code to a report code.
+        """Return the steps of the drawing program, which lead from the code of a true value to the code of a report.
 
-        A channel without steps states its own ``program()`` and ``law()`` instead.
+        A channel that is not drawn step by step overrides ``program()`` and ``law()`` instead; here it is an error.
         """
         raise TypeError(f"{self.kind} is not drawn step by step; read its program() and its law()")
 
     def interval_width(self, confidence: float) -> float | None:
-        """Return the width of the interval that holds the true value with this confidence, in units of the domain.
+        """Return how wide an interval around a report must be to hold the true value with this chance.
 
-        This is the privacy measure of AS00 §2. None: there is no formula, and the guarantee reads it off the law.
+        In units of the domain; the privacy measure of AS00 §2, one for all reports. ``confidence``: from 0 to 1. A
+        channel without a formula for it returns None, and the guarantee then reads the width off the law.
         """
         return None
 
     def balanced(self) -> Balanced | None:
-        """Return the law as a law of two values, from which shares follow without a table; None where it is not one."""
+        """Return the law as one of two different chances, from which shares follow without a table.
+
+        None: the law is not of this form (``Balanced``).
+        """
         return None
 
     def for_measuring(self) -> Channel:
-        """Return the channel whose law stands in when privacy is measured: itself, or a coarser copy of a large one."""
+        """Return the channel whose table is used when privacy is measured: itself, or a coarser copy if that is large.
+        """
         return self
 
     # --- the program --------------------------------------------------------------------------------------------
@@ -101,12 +106,15 @@ class Channel(Mechanism):
 
     @property
     def entry(self) -> CodeSpace:
-        """The space of the codes that the program starts from (*entry codes*); the true codes unless overridden."""
+        """The grid or categories whose codes the program starts from (*entry codes*): ``inputs`` unless overridden."""
         return self.inputs
 
     @cached_property
     def entry_codes(self) -> Codes | None:
-        """The entry code of every true code, in rising order; None where true codes and entry codes are the same."""
+        """The code that the program starts from (entry code) for every true code, an array in rising order.
+
+        None where true codes and entry codes are the same.
+        """
         return None if self.entry is self.inputs else self.entry.encode(self.inputs.decode(np.arange(self.inputs.size)))
 
     def program(self) -> dict[str, Any]:
@@ -115,12 +123,15 @@ class Channel(Mechanism):
 
     @cached_property
     def noise_identity(self) -> str:
-        """The hash of what keyed noise depends on: channels with the same one give a device the same draw."""
+        """The hash, as text, of what a device's noise depends on beside its secret, the question and the answer.
+
+        Channels with equal hashes give a device the same random draw.
+        """
         return identity_of({"domain": domain_to_spec(self.domain), **noise_part(self.program())})
 
     @property
     def levels(self) -> Mapping[str | None, Channel]:
-        """The one channel, under None: there is no level to choose."""
+        """The channel of each level (how strongly a person chose to blur): only itself, under the name None."""
         return {None: self}
 
     @cached_property
@@ -146,7 +157,7 @@ class Channel(Mechanism):
         return self._law_at(self.entry_codes)
 
     def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
-        """Return P[reported, entry code] as the program draws it.
+        """Return P[report code, entry code], the table of chances as the program draws reports from its entry codes.
 
         ``codes``: the entry codes of the columns, one column each; None: all of them, in order.
         ``first``: sums the rows over runs of neighbouring report codes that begin at these codes; None: no sums.
@@ -180,13 +191,16 @@ class Channel(Mechanism):
         return reports.item() if getattr(reports, "ndim", 1) == 0 else reports
 
     def _report_one(self, value: Any, source: WordSource) -> Any:
-        """Draw the report of a single value, with the same work for every value and outcome: time reveals neither."""
+        """Draw the report of a single value with words of a source.
+
+        The work is the same for every value and outcome, so that the time it takes reveals neither.
+        """
         code = self.encode_one(value)
         report = self.drawing.draw(max(code, 0), source.row(code, self.drawing.words))
         return self.outputs.value_of(report) if code >= 0 else self.outputs.decode(np.array(MISSING)).item()
 
     def encode_one(self, value: Any) -> int:
-        """Return the entry code of a single value; −1 where it is missing."""
+        """Return the code that the program starts from for a single value; −1 where it is missing."""
         if is_missing(value):
             return int(self.check_missing(np.array(MISSING)))
         if isinstance(self.domain, Interval) and type(value) in (int, float):
@@ -219,7 +233,11 @@ class Channel(Mechanism):
         return self._encode(values, self.entry, first_row)
 
     def _encode(self, values: ArrayLike, space: CodeSpace, first_row: int = 0) -> Codes:
-        """Return the codes of values in a space, after checking them against the domain and ``missing``."""
+        """Return the codes of values on a grid or among categories (``space``); −1 where missing.
+
+        Values outside the domain, or missing, are an error where the channel refuses them. ``first_row``: the number of
+        the first value in the whole table, by which errors name rows.
+        """
         if isinstance(self.domain, Interval):
             numbers = self.domain.clean(values, clamp=self.outside == "clamp", first_row=first_row)
             return self.check_missing(space.encode(numbers), first_row)
@@ -280,12 +298,13 @@ class Channel(Mechanism):
         return np.asarray(np.clip(np.searchsorted(bounds, values, side="right") - 1, 0, bounds.size - 2))
 
     def first_codes(self, edges: Floats) -> Codes:
-        """Return for every cell between ``edges`` the first report code at or above its lower edge."""
+        """Return for every cell (interval between two ``edges``) the first report code at or above its lower edge."""
         first = np.searchsorted(self.cells_of_codes(edges), np.arange(edges.size - 1), side="left")
         return first.astype(np.int64)
 
     def interval_weights(self, edges: Floats) -> Floats:
-        """Return W[true code, interval]: the chance of each code for a value uniform in each interval of ``edges``."""
+        """Return W[true code, interval]: the chance of each code for a value uniform in an interval between ``edges``.
+        """
         return self._shares(self._numeric(self.inputs), edges)
 
     def _entry_weights(self, edges: Floats) -> Floats:
@@ -298,9 +317,10 @@ class Channel(Mechanism):
         return np.asarray(entered @ self.interval_weights(edges))
 
     def _shares(self, grid: Grid | Cells, edges: Floats) -> Floats:
-        """Return the share of each interval that belongs to each code of a grid; columns sum to 1.
+        """Return W[code, interval]: the share of each interval between ``edges`` that belongs to each code of a grid.
 
-        Whole numbers count one each; other values count by the length that a code's step and the interval share.
+        Columns sum to 1. Whole numbers count one each; other values count by the length that a code's step and the
+        interval share.
         """
         if isinstance(grid, Grid) and grid.integer:
             interval = np.clip(np.searchsorted(edges, grid.values, side="right") - 1, 0, edges.size - 2)

@@ -21,9 +21,10 @@ WORKING_DIGITS = 40
 
 
 def require_one(what: str, **given: Any) -> tuple[str, Any]:
-    """Return (name, value) of the only parameter that is not None; none or several of them are an error.
+    """Return (name, value) of the one parameter that was given, among several that exclude each other.
 
-    ``what``: the noun that the error says the parameters are for.
+    Those that are None were not given; none or several given are an error. ``what``: the noun that the error says they
+    are for, such as "randomized response".
     """
     stated = {name: value for name, value in given.items() if value is not None}
     if len(stated) != 1:
@@ -33,12 +34,15 @@ def require_one(what: str, **given: Any) -> tuple[str, Any]:
 
 
 def checked_bound(name: str, value: Any) -> float:
-    """Return a bound as a float, after checking its range; ``name`` is "gamma" or "epsilon"."""
+    """Return a privacy bound as a float; raise an error where it is out of range.
+
+    ``name``: "gamma" (the largest factor on the odds) or "epsilon" (its logarithm).
+    """
     return check_epsilon(value) if name == "epsilon" else check_gamma(value)
 
 
 def gamma_of(name: str, value: float) -> float:
-    """Return the γ of a bound that is stated as "gamma" or as "epsilon"."""
+    """Return γ (the largest factor on the odds) from a bound whose ``name`` is "gamma" or "epsilon", its logarithm."""
     return gamma_of_epsilon(value) if name == "epsilon" else value
 
 

@@ -53,13 +53,14 @@ class Chain(Channel):
 
     @property
     def entry(self) -> CodeSpace:
-        """The entry codes of the first channel."""
+        """The codes that the program starts from: those of the first channel."""
         return self.first.entry
 
     def steps(self) -> tuple[Step, ...]:
-        """Return the first channel's steps, a map from its reports to the second one's codes, and the latter's steps.
+        """Return the steps of the program: those of the first channel, a map, and those of the second channel.
 
-        The map is left out where report codes and entry codes are the same numbers.
+        The map turns report codes of the first into codes that the second starts from (entry codes). It is left out
+        where report codes and entry codes are the same numbers.
         """
         between = Map(self._between, self.second.entry.size)
         identity = between.inputs == between.outputs and (between.codes == np.arange(between.inputs)).all()
@@ -67,7 +68,7 @@ class Chain(Channel):
 
     @cached_property
     def _between(self) -> Codes:
-        """The entry code of the second channel for every report code of the first."""
+        """For every report code of the first channel the code that the second one starts from, as an array."""
         return self.second.encode_entry(self.first.outputs.decode(np.arange(self.first.outputs.size)))
 
     def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:

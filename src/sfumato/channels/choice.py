@@ -27,7 +27,7 @@ from a stranger must not list thousands."""
 
 
 class Choice(Mechanism):
-    """A mechanism with named levels over one domain, each a channel of its own, among which every person chooses.
+    """A mechanism whose levels are channels of different strength over one domain, among which every person chooses.
 
     Law: at level g, the law of its channel; nothing is averaged over levels. The level is sent in the clear beside the
     report.
@@ -74,12 +74,12 @@ class Choice(Mechanism):
 
     @property
     def levels(self) -> Mapping[str | None, Channel]:
-        """The channel of each level, by its name."""
+        """The channel of each level (a strength of blurring that people may choose), by its name."""
         return self._levels
 
     @property
     def repeats(self) -> bool:  # type: ignore[override]
-        """Whether a device with a key gives the same report again at every level."""
+        """Whether a device with a secret key always gives the same report to the same answer, at every level."""
         return all(channel.repeats for channel in self._levels.values())
 
     def randomize(
@@ -116,7 +116,7 @@ class Choice(Mechanism):
         return reports
 
     def guarantee(self, level: str | None = None, prior: Any = None, *, language: str = "en") -> Guarantee:
-        """Return the statement of what one report can reveal at a level.
+        """Return the statement of what one report can reveal at a level (the strength that a person chose).
 
         ``level``: the name of the level; None: the level that protects least, whose statement covers everybody.
         ``prior`` and ``language`` are those of ``Channel.guarantee``.
@@ -159,7 +159,7 @@ class Choice(Mechanism):
 
 
 def _in_text(channel: Channel) -> bool:
-    """Return whether a channel's reports are labels that are not numbers."""
+    """Return whether a channel's reports are texts, or other labels that are not numbers."""
     if not isinstance(channel.domain, Categories):
         return False
     return isinstance(channel.outputs, Categories) and channel.outputs.label_array.dtype.kind not in "iuf"

@@ -61,7 +61,7 @@ class Discretize(Channel):
 
     @property
     def entry(self) -> Cells:
-        """The value classes: the program starts from the class of a value, which is not rounded to a grid before."""
+        """The pieces of the domain: the program starts from the piece that holds a value, before any rounding."""
         return self.outputs
 
     def steps(self) -> tuple[Step, ...]:

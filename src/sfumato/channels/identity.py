@@ -16,24 +16,27 @@ _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def identity_of(document: Any) -> str:
-    """Return the SHA-256 of a document's canonical JSON text, in hexadecimal digits."""
+    """Return the SHA-256 of plain data in hexadecimal digits, which names it: equal data have the same one."""
     return hashlib.sha256(canonical_text(document).encode()).hexdigest()
 
 
 def canonical_text(document: Any) -> str:
-    """Return a document as canonical JSON text: keys sorted, no spaces, whole numbers as integers, others as text."""
+    """Return plain data as the one JSON text that all equal data share, so that its hash names it.
+
+    Keys are sorted, there are no spaces, whole numbers are integers and other numbers text.
+    """
     plain = _canonical(document)
     return str(plain) if type(plain) is int else _as_text(plain)
 
 
 def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a program on which a device's keyed noise depends; programs that share it share their draw.
+    """Return the part of a program (plain data) on which the noise depends that a device draws with its secret key.
 
-    Channels with different laws must draw independently, so that their γ multiply: two laws that shared one draw could
-    together give the answer away. Two kinds share a draw on purpose: programs that begin with the same permanent steps
-    (``Longitudinal``); and randomized response, and square waves of one width, at every γ. There one word decides
-    whether the report is near the answer and the other word which report it is, so that many plans of nearly the same γ
-    reveal no more than one of them.
+    Programs with the same part give the same draw. Channels with different laws must draw independently, so that their
+    γ multiply: two laws that shared one draw could together give the answer away. Two kinds share a draw on purpose:
+    programs that begin with the same permanent steps (``Longitudinal``); and randomized response, and square waves of
+    one width, at every γ. There one word decides whether the report is near the answer and the other word which report
+    it is, so that many plans of nearly the same γ reveal no more than one of them.
     """
     steps = program["steps"][: program.get("permanent", len(program["steps"]))]
     if len(steps) == 1 and steps[0]["step"] == "window":
@@ -42,7 +45,7 @@ def noise_part(program: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _canonical(value: Any) -> Any:
-    """Return a value with its whole numbers as integers, other numbers as text, and keys as text."""
+    """Return plain data, however nested, with whole numbers as integers, other numbers as text, and keys as text."""
     if type(value) in (str, int, bool):
         return value
     if isinstance(value, (float, np.floating)):
@@ -56,7 +59,11 @@ def _canonical(value: Any) -> Any:
 
 
 def read_space(space: CodeSpace) -> dict[str, Any]:
-    """Return how a device turns a value into the program's first code, as the ``read`` part of docs/programs.md."""
+    """Return how a device turns a value into a code, the whole number that its drawing program starts from.
+
+    As plain data: how many codes there are and, for numbers, the grid or edges that give each its code (the ``read``
+    part of a program in docs/programs.md).
+    """
     if isinstance(space, Grid):
         return {"size": space.size, **_grid(space)}
     if isinstance(space, Cells):
@@ -65,9 +72,11 @@ def read_space(space: CodeSpace) -> dict[str, Any]:
 
 
 def write_space(space: CodeSpace, domain: Domain) -> dict[str, Any]:
-    """Return how a device turns the program's last code into a report, as the ``write`` part of docs/programs.md.
+    """Return how a device turns the code that a drawing program ends with into a report.
 
-    The labels of categories are listed only where they differ from those of the domain.
+    As plain data: how many codes there are and the grid, edges or labels that they stand for (the ``write`` part of a
+    program in docs/programs.md). ``domain``: that of the true values. The labels of categories are listed only where
+    they differ from those of the domain.
     """
     if isinstance(space, Categories):
         own = {} if space == domain else {"labels": list(space.labels)}
@@ -76,6 +85,6 @@ def write_space(space: CodeSpace, domain: Domain) -> dict[str, Any]:
 
 
 def _grid(grid: Grid) -> dict[str, int]:
-    """Return a grid in whole numbers: value = (first + stride · code)/per."""
+    """Return first, stride and per of a grid by name, whole numbers with value = (first + stride · code)/per."""
     first, stride, per = grid.whole
     return {"first": first, "stride": stride, "per": per}

@@ -65,7 +65,7 @@ class Longitudinal(Chain):
     # --- drawing reports ----------------------------------------------------------------------------------------
 
     def _source(self, rng: Rng, key: Key, question: str) -> WordSource:
-        """Return the source of words: with a device's key only the permanent steps take words from it."""
+        """Return the source of random words: with a device's key only the permanent steps take theirs from the key."""
         source = super()._source(rng, key, question)
         return PermanentWords(source, self.permanent.drawing.words) if isinstance(source, KeyedWords) else source
 
@@ -81,7 +81,7 @@ class Longitudinal(Chain):
     # --- totals -------------------------------------------------------------------------------------------------
 
     def gamma_of_rounds(self, times: int) -> Fraction | None:
-        """Return γ of ``times`` rounds of one answer together; None: infinite.
+        """Return γ, the largest factor on the odds, of ``times`` rounds of one answer together; None: infinite.
 
         Exact where that is little work, else the bound min(γ_permanent, γ^times).
         """
@@ -93,12 +93,18 @@ class Longitudinal(Chain):
         return min((bound for bound in bounds if bound is not None), default=None)
 
     def gamma_of_changes(self, count: int) -> Fraction | None:
-        """Return γ of any number of rounds in which the answer changes ``count`` times; None: infinite."""
+        """Return γ, the largest factor on the odds, of all rounds together if the answer changes ``count`` times.
+
+        None: infinite.
+        """
         permanent = self.permanent.exact_gamma
         return None if permanent is None else permanent ** (count + 1)
 
     def _exact_tables(self, times: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Return (P_permanent, P_instantaneous) in whole numbers; None where ``times`` rounds are too much work."""
+        """Return the tables of both blurs in whole numbers, (P_permanent, P_instantaneous), as arrays [report, answer].
+
+        None where an exact γ of ``times`` rounds is too much work.
+        """
         codes, between = self.entry.size, self.permanent.outputs.size
         if comb(self.outputs.size + times - 1, times) * between * (codes + times) > EXACT_ROUNDS:
             return None
@@ -107,10 +113,10 @@ class Longitudinal(Chain):
         return None if first is None or later is None else (first, later)
 
     def guarantee(self, prior: Any = None, *, language: str = "en") -> OverTime:
-        """Return the statement of what one round can reveal; its ``.repeated(k)`` states k rounds of one answer.
+        """Return the statement of what one round's report can reveal.
 
-        Its ``.changes(c)`` states any number of rounds in which the answer changes c times. ``prior`` and ``language``
-        are those of ``Channel.guarantee``.
+        Its ``.repeated(k)`` states k rounds of one answer, its ``.changes(c)`` any number of rounds in which the answer
+        changes c times. ``prior`` and ``language`` are those of ``Channel.guarantee``.
         """
         stated = Guarantee.of_channel(self, prior, language)
         return OverTime(
@@ -148,7 +154,9 @@ class Longitudinal(Chain):
 
 
 def _rounds(first: NDArray[Any], later: NDArray[Any], times: int) -> list[list[int]]:
-    """Return the law of ``times`` rounds, one row for every multiset of reports y and one column for every answer x.
+    """Return the chances of the reports of ``times`` rounds in whole numbers, as rows.
+
+    One row for every multiset of reports y, one column for every answer x:
 
         row[x] = Σ_z first[z, x] · Π_i later[y_i, z],   first = P_permanent, later = P_instantaneous
     """

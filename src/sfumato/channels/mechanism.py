@@ -24,7 +24,11 @@ Rng = np.random.Generator | int | None
 
 
 class Mechanism(ABC):
-    """Something that turns answers into reports: it has a domain, levels, a program, an identity and a guarantee."""
+    """A method of blurring: it turns answers into reports; the base class of channels and of choices among channels.
+
+    It has a domain (the answers it takes), levels (strengths of blurring that people may choose, if any), a program by
+    which a device draws reports, an identity (a hash that names it) and a guarantee of what a report can reveal.
+    """
 
     kind: ClassVar[str] = ""  # its name in plans: channel = "…"
     registry: ClassVar[dict[str, type[Mechanism]]] = {}  # every class by its kind
@@ -41,7 +45,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def levels(self) -> Mapping[str | None, Channel]:
-        """The channel of each level that a person may choose.
+        """The channel of each level (a strength of blurring that a person may choose), by its name.
 
         ``{None: channel}`` where there is nothing to choose; ``{}`` where several values are blurred at once, so that
         there is no table of a single value.
@@ -51,7 +55,8 @@ class Mechanism(ABC):
     def randomize(
         self, values: Any, rng: Rng = None, *, level: Any = None, key: Key = None, question: str = ""
     ) -> Any:
-        """Draw a report for every value."""
+        """Draw a report for every value, in the shape of the values; the parameters are those of ``Channel.randomize``.
+        """
 
     @abstractmethod
     def program(self) -> dict[str, Any]:
@@ -63,7 +68,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def guarantee(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the statement of what a report can reveal."""
+        """Return the statement of what a report can reveal, in numbers and sentences."""
 
     def describe(self, say: Voice) -> str:
         """Return what happens to the value, as words in the language of ``say``.
@@ -105,16 +110,17 @@ class Mechanism(ABC):
 
     @cached_property
     def identity(self) -> str:
-        """A hash of domain and program: however its arguments are spelt, the same mechanism has the same identity."""
+        """The hash of domain and program as text: however the arguments are spelt, equal mechanisms have the same."""
         return identity_of({"domain": domain_to_spec(self.domain), "program": self.program()})
 
     @property
     def noise_identity(self) -> str:
-        """The hash that a device's keyed noise depends on, beside the question and the value."""
+        """The hash, as text, on which a device's noise depends beside its secret, the question and the answer."""
         return self.identity
 
     def level(self, name: str | None) -> Channel:
-        """Return the channel of a level, of the default one for None; an unknown name is an error that lists them."""
+        """Return the channel of a level by its name, None for the default; an unknown name is an error that lists them.
+        """
         chosen = self.default if name is None else name
         if chosen not in self.levels:
             if None in self.levels:
@@ -123,9 +129,10 @@ class Mechanism(ABC):
         return self.levels[chosen]
 
     def levels_of(self, level: str | ArrayLike | None, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return the name of a level for every value, as an array of this shape; the default where none is given.
+        """Return the name of the level (strength of blurring) for every value, as an array of this shape.
 
-        ``level``: one name for all values, or one name a value, some of them missing. Unknown names are an error.
+        ``level``: one name for all values, or one name for each, of which missing ones stand for the default; None: the
+        default for all. Unknown names are an error.
         """
         if level is None or isinstance(level, str):
             name = self.default if level is None else level
@@ -143,7 +150,10 @@ class Mechanism(ABC):
         return names
 
     def draw_levels(self, shares: Mapping[str, float], size: int, rng: Rng) -> NDArray[Any]:
-        """Draw the name of a level for each of ``size`` simulated people, in the given shares (of any positive sum)."""
+        """Draw for each of ``size`` simulated people the name of the level they choose, as an array of names.
+
+        ``shares``: how large a part of the people chooses each level, by its name, of any positive sum.
+        """
         for name in shares:
             self.level(name)
         weights = np.array(list(shares.values()), dtype=float)
@@ -181,7 +191,10 @@ class Mechanism(ABC):
 
 
 def mechanism_from_spec(domain: Domain, spec: Mapping[str, Any]) -> Mechanism:
-    """Build the mechanism over a domain from the plain data that ``to_spec`` wrote, or that a plan holds."""
+    """Build a channel, or a choice among channels, from the plain data that ``to_spec`` wrote or that a plan holds.
+
+    ``domain``: what people may answer. ``spec``: its kind under "channel", beside its parameters.
+    """
     if not isinstance(spec, Mapping):
         raise ValueError("a channel is not a table; write channel = … and its parameters below it")
     arguments = dict(spec)

@@ -24,7 +24,10 @@ it the series has lost three digits to cancellation (1.5e-13 of the tail); above
 
 
 def exponential(x: Floats) -> Floats:
-    """Return e^x for x ≤ 0, as 2^n·e^r with |r| ≤ ½·ln 2 and e^r = Σ r^k/k! by Horner's rule."""
+    """Return e^x for x ≤ 0, the same on every machine.
+
+        2^n·e^r with |r| ≤ ½·ln 2,   e^r = Σ r^k/k! by Horner's rule
+    """
     bounded = np.maximum(x, -800.0)  # e^−800 is 0 in floats, as is everything below
     n = np.rint(bounded / (LN2_HIGH + LN2_LOW))
     r = (bounded - n * LN2_HIGH) - n * LN2_LOW
@@ -54,7 +57,7 @@ def normal_tail(t: Floats) -> Floats:
 
 @lru_cache
 def normal_quantile(p: float) -> float:
-    """Return z(p) with Φ(z) = p, for ½ ≤ p < 1, by bisection to the last digit: there Φ(−z) comes down to 1 − p."""
+    """Return the quantile z of the normal law, Φ(z) = p, for ½ ≤ p < 1, by bisection to the last digit."""
     low, high = 0.0, 40.0  # Φ(−40) is 0 in floats
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if normal_tail(np.array(middle)) > 1 - p else (low, middle)
@@ -62,7 +65,7 @@ def normal_quantile(p: float) -> float:
 
 
 def logarithm(x: float) -> float:
-    """Return ln x for x > 0, as ln m + n·ln 2 with √½ ≤ m < √2.
+    """Return ln x for x > 0, the same on every machine, as ln m + n·ln 2 with √½ ≤ m < √2.
 
         ln m = 2·Σ_k s^(2k+1)/(2k+1),   s = (m − 1)/(m + 1)
     """
@@ -77,7 +80,10 @@ def logarithm(x: float) -> float:
 
 
 def cholesky(matrix: Floats) -> Floats:
-    """Return the lower triangle L with L·Lᵀ = matrix; each sum is rounded once, by ``math.fsum``."""
+    """Return Cholesky's factor, the lower triangle L with L·Lᵀ = matrix, the same on every machine.
+
+    Each sum is rounded once, by ``math.fsum``.
+    """
     lower = np.zeros_like(matrix)
     for i, j in zip(*np.tril_indices(len(matrix)), strict=True):
         remainder = matrix[i, j] - math.fsum(lower[i, :j] * lower[j, :j])

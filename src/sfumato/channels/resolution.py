@@ -10,7 +10,7 @@ from sfumato.domain import Interval
 
 
 def check_positive(name: str, value: float) -> float:
-    """Return a parameter as a float; raise an error that names it unless it is a number above 0 and below 1e290."""
+    """Return the value of a parameter as a float; raise an error with its name unless it is above 0 and below 1e290."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name}={value!r} is not a number; give a positive number")
     if not 0 < value < 1e290:
@@ -49,5 +49,8 @@ def default_step(domain: Interval, deviation: float) -> float:
 
 
 def holds_every_integer(domain: Interval, step: float) -> bool:
-    """Return whether each whole number of an integer domain has a code of its own, so that reports are whole too."""
+    """Return whether each whole number of a domain of whole numbers has a grid point, so that reports are whole too.
+
+    ``step``: the distance of grid points. False for a domain of other numbers.
+    """
     return domain.integer and step <= 1

@@ -21,7 +21,9 @@ MOST_INTERVALS = 1_000_000  # a grid has at most 2^20 codes (``MOST_CODES``): mo
 
 
 class Blur(Channel):
-    """The channel of one level of ``TwoPhase``: noise, then a uniform draw from the interval around the noisy value.
+    """A channel that adds noise, then draws evenly from the interval that holds the noisy value.
+
+    ``TwoPhase`` has one for each level, that is for each strength of blurring that a person may choose.
 
     Domain: that of the noise, an Interval of width R.
     Law: P[y, x] = P_noise[I(y), x] / |I(y)|, I(y) the interval of width R/intervals that holds y.
@@ -48,7 +50,7 @@ class Blur(Channel):
         self._spread = Spread(self._starts(), self.outputs.size)
 
     def _starts(self) -> Codes:
-        """Return the first report code of every interval; one of them begins at the domain's lower end."""
+        """Return the first report code of every interval, in rising order; one begins at the domain's lower end."""
         grid = self.outputs
         steps_per_interval = max(self.domain.width / self.intervals / grid.step, 1.0)
         from_low = np.arange(grid.size) + round((grid.origin - float(self.domain.low)) / grid.step)
@@ -68,7 +70,10 @@ class Blur(Channel):
         return self._spread.starts.size == self.outputs.size
 
     def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
-        """Return P[reported, entry code], as ``Channel._law_at`` does; an interval's chance is even over its codes."""
+        """Return P[report code, entry code]: the chance of each interval, even over its codes.
+
+        ``codes`` and ``first`` are those of ``Channel._law_at``.
+        """
         if self._as_it_is:
             return self.first_phase._law_at(codes, first)
         inside = self.first_phase._law_at(codes, self._spread.starts)
@@ -100,7 +105,9 @@ class Blur(Channel):
 
 
 class TwoPhase(Choice):
-    """A choice of levels of one noise: each redraws the noisy value within intervals of the level's own width.
+    """A mechanism that adds noise, then redraws the noisy value within an interval whose width people choose.
+
+    Each width is a level, by which a person chooses how strongly to blur.
 
     ``noise``: the channel of the first phase, on numbers, for example ``Gaussian``.
     ``levels``: for each level by its name, into how many intervals the second phase cuts the domain; fewer intervals

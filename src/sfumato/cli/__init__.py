@@ -79,7 +79,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def application(commands: Sequence[str] = COMMANDS) -> typer.Typer:
-    """Return the typer application with these commands, whose modules are imported."""
+    """Return the typer application (the command line) with the commands of these names, whose modules are imported."""
     import typer
 
     from sfumato.cli.options import with_options
@@ -131,7 +131,10 @@ def _stop(signal: int, frame: Any) -> NoReturn:
 
 
 def _one_line(error: Exception) -> str | None:
-    """Return an error as one line for the user; None for a defect of sfumato, which is shown with its traceback."""
+    """Return an error as one line for the user; None for a defect of sfumato, which is shown with its traceback.
+
+    The line says what to correct.
+    """
     if hasattr(error, "format_message"):  # typer's own usage errors
         text = error.format_message() or "no command given"
         return f"{_flat(text).rstrip('.')}; see sfumato --help"
@@ -143,7 +146,7 @@ def _one_line(error: Exception) -> str | None:
 
 
 def _flat(text: object) -> str:
-    """Return a text on one line, without characters that a terminal would obey."""
+    """Return a text in one line, without characters that a terminal would obey."""
     return visible(" ".join(str(text).split()))
 
 
@@ -158,7 +161,7 @@ def console() -> Console:
 
 
 def say(text: str = "") -> None:
-    """Print a result for a person on standard output."""
+    """Print a result for a person on standard output, without characters that a terminal would obey."""
     console().print(visible(text), markup=False)
 
 
@@ -170,7 +173,10 @@ def say_written(*paths: object) -> None:
 
 
 def say_table(rows: Iterable[Sequence[str]], words: Sequence[str] = (), numbers: Sequence[str] = ()) -> None:
-    """Print rows as a table with headings: first columns of words, aligned left, then columns of numbers, right."""
+    """Print rows of texts as a table for a person, with headings.
+
+    ``words``: the headings of the first columns, aligned left; ``numbers``: of the columns after them, aligned right.
+    """
     from rich.markup import escape
     from rich.table import Table
 
@@ -185,17 +191,17 @@ def say_table(rows: Iterable[Sequence[str]], words: Sequence[str] = (), numbers:
 
 
 def note(text: str) -> None:
-    """Print a remark on stderr, apart from the results on standard output."""
+    """Print a remark for a person on stderr, apart from the results on standard output."""
     print(f"sfumato: {visible(text)}", file=sys.stderr)
 
 
 def emit_json(value: Any) -> None:
-    """Print a result for machines: JSON on standard output."""
+    """Print a result as JSON on standard output, for machines."""
     print(json_text(value, indent=2))
 
 
 def progress(steps: Iterable[Step], what: str) -> Iterator[Step]:
-    """Yield the steps, with a progress bar named ``what`` on stderr if that is a terminal."""
+    """Yield the steps of some work one by one, with a progress bar named ``what`` on stderr if that is a terminal."""
     steps = list(steps)
     with counting(what) as show_progress:
         for done, step in enumerate(steps, 1):

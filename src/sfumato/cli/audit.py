@@ -72,7 +72,7 @@ class AuditOutput:
 
     @property
     def wanted(self) -> list[tuple[Path, str]]:
-        """(path, reader) of the pages that are wanted; the reader is "reviewer" or "respondent"."""
+        """(path, reader) of the pages that the options ask for, a list; the reader is "reviewer" or "respondent"."""
         both = ((self.html, "reviewer"), (self.respondent, "respondent"))
         return [(path, reader) for path, reader in both if path is not None]
 
@@ -82,7 +82,7 @@ class AuditOutput:
             check_target(path, (".html",), apart=[*inputs, *(other for other, _ in self.wanted[:index])])
 
     def write(self, audited: Audit) -> None:
-        """Write the pages, and print the audit."""
+        """Write the pages that the options ask for, and print the audit."""
         for path, reader in self.wanted:
             write_text(audited.to_html(reader), path)
         if self.as_json:
@@ -121,7 +121,10 @@ def audit(
 
 
 def people_tables(plan: Plan, reports: list[Path] | None, truth: list[Path] | None) -> dict[str, Any]:
-    """Read the files of reports or of true values that options name; return the table as ``reports`` or ``truth``."""
+    """Read the files of reports or of true values that options name; return a dict of the table.
+
+    Its key is "reports" or "truth", as `audit` and `advise` take them; it is empty where neither is named.
+    """
     if reports is not None and truth is not None:
         raise ValueError("--reports and --truth are both given; give one of the two")
     tables: dict[str, Any] = {}
@@ -139,7 +142,7 @@ def reports_file(program: str) -> Path | None:
 
 
 def program_reports(plan: Plan, path: Path) -> dict[str, dict[Any, Any]]:
-    """Read the file of another program's reports as {attribute: {true value: reports}}."""
+    """Read the file of another program's reports, a table, as {attribute: {true value: list of reports}}."""
     table = read_answers(path, None, PROGRAM_COLUMNS, text=PROGRAM_COLUMNS)
     names, true, reported = (as_array(table.column(name)) for name in PROGRAM_COLUMNS)
     reports: dict[str, dict[Any, Any]] = {}
@@ -158,6 +161,9 @@ def program_reports(plan: Plan, path: Path) -> dict[str, dict[Any, Any]]:
 
 
 def _reader_of(domain: Any) -> Any:
-    """Return a function from a text to the value of the domain that it was written from; from others to themselves."""
+    """Return a function from a text in a file to the value of the domain that is written so.
+
+    Numbers are read as floats; a text that is no label is returned as it is.
+    """
     labels = {str(label): label for label in domain.labels} if isinstance(domain, Categories) else None
     return float if labels is None else lambda text: labels.get(text, text)

@@ -44,7 +44,7 @@ def check(plan: PlanFile, truth: Truth = None, page: PageOutput = None, as_json:
 
 
 def _as_data(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
-    """Return the plan's attributes, budget and guarantees as plain data for JSON."""
+    """Return the plan's attributes, budget (the bound for all answers together) and guarantees as a dict for JSON."""
     attributes = {
         name: {
             "role": attribute.role,
@@ -62,7 +62,11 @@ def _as_data(plan: Plan, total: CombinedGuarantee) -> dict[str, Any]:
 
 
 def _advice_on_questions_each(plan: Plan, variances: dict[int, float]) -> str:
-    """Return a sentence on how many questions a person should answer, from the variance of estimates by that number."""
+    """Return a sentence on whether each person should answer fewer questions, so that each can be blurred less.
+
+    ``variances``: the variance of estimates by the number of questions that each person answers, under the plan's
+    bound.
+    """
     count, present = len(variances), plan.questions_each or len(variances)
     best = min(variances, key=lambda number: (variances[number], number != present))
     now = "all" if present == count else f"{present} of the {count}"
@@ -74,7 +78,7 @@ def _advice_on_questions_each(plan: Plan, variances: dict[int, float]) -> str:
 
 
 def _say(plan: Plan, total: CombinedGuarantee) -> None:
-    """Print the guarantee of every attribute, and of all answers of a person together."""
+    """Print the privacy guarantee of every attribute of a plan, and of all answers of a person together."""
     from rich.markup import escape
 
     screen = console()

@@ -68,12 +68,15 @@ def demo(output: Folder = Path("sfumato-demo"), people: People = 100_000, seed: 
 
 
 def _compare(survey: SimulatedSurvey) -> list[Comparison]:
-    """Compare the estimate of every blurred attribute with the truth."""
+    """Reconstruct every blurred attribute of a simulated survey, and return the estimates beside the truth."""
     return [survey.compare(name) for name in progress(survey.channels, "reconstructing")]
 
 
 def _learn(survey: SimulatedSurvey, seed: int, model: Any = None) -> Lesson:
-    """Train trees on the survey, or take the model given, and measure them on people who are not in it."""
+    """Train trees on a simulated survey, and return them with their accuracy on people who are not in it.
+
+    ``model``: a model that was trained already; None: train one here.
+    """
     import pyarrow
 
     from sfumato.demo import credit
@@ -88,7 +91,10 @@ def _learn(survey: SimulatedSurvey, seed: int, model: Any = None) -> Lesson:
 
 
 def _run_with_collector(survey: SimulatedSurvey, output: Path, seed: int) -> tuple[list[Comparison], Lesson]:
-    """Send the survey's reports to a collector, reconstruct from its export, train there, and write all files."""
+    """Send the survey's reports to a collector, reconstruct from its export, train there, and write all files.
+
+    Returns the estimates beside the truth, and the trees with their accuracy. ``output``: the demo's folder.
+    """
     from sfumato import shipping
     from sfumato.counts import from_codes
     from sfumato.demo.browser import person_at
@@ -114,7 +120,10 @@ def _run_with_collector(survey: SimulatedSurvey, output: Path, seed: int) -> tup
 
 
 def _send(survey: SimulatedSurvey, analyst: Analyst, leave_out: int) -> Any:
-    """Send the reports of all people but the last ``leave_out`` to the collector; return the `Outcome`."""
+    """Send the reports of all people but the last ``leave_out`` to the collector.
+
+    Returns how many it took (`Outcome`).
+    """
     from sfumato.collector.simulate import Crowd, as_sent
 
     crowd = Crowd(survey.plan, analyst.survey)
@@ -127,7 +136,10 @@ def _send(survey: SimulatedSurvey, analyst: Analyst, leave_out: int) -> Any:
 
 
 def _answer_in_browser(person: Any, answers: dict[str, Any]) -> str:
-    """Have a person answer in a browser, if there is one (not None); print and return a sentence on it."""
+    """Have a simulated person answer in a real browser; print and return a sentence on it.
+
+    ``person``: None where no browser can be run; the sentence says so.
+    """
     from sfumato.demo.browser import MISSING
 
     if person is not None:
@@ -138,7 +150,10 @@ def _answer_in_browser(person: Any, answers: dict[str, Any]) -> str:
 
 
 def _classify_in_browser(person: Any, answers: dict[str, Any], target: str | None) -> str:
-    """Apply the model to a person's answers in a browser, if there is one; print and return a sentence on it."""
+    """Apply the model to a person's answers in a browser; print and return a sentence on how models are applied.
+
+    ``person``: None where no browser can be run; ``target``: the class that is predicted.
+    """
     message = "the model was fetched by devices and applied to the true answers there"
     if person is not None:
         verdict = person.verdict(answers)
@@ -151,7 +166,7 @@ def _save(
     survey: SimulatedSurvey, received: Any, comparisons: list[Comparison], lesson: Lesson, output: Path,
     show_more: Callable[[Page], None] | None = None,
 ) -> None:  # fmt: skip
-    """Write people, received reports, estimates and the page into the folder, and the model if no collector did.
+    """Write people, received reports, estimates and the page into the demo's folder, and the model if no collector did.
 
     ``show_more``: adds a section on the collector to the page; None: there was none.
     """

@@ -174,7 +174,7 @@ def mine(
 
 
 def _say(itemsets: list[dict[str, Any]], rules: list[dict[str, Any]], min_support: float) -> None:
-    """Print itemsets with their support and rules with their confidence, each with its standard error."""
+    """Print itemsets with their support (share of people) and rules with their confidence, with standard errors."""
     say(f"{len(itemsets)} itemsets reach {min_support:.2%} of the people")
     for row in itemsets:
         doubt = "" if row["certainty"] > SURE else "  within the noise"
@@ -185,7 +185,7 @@ def _say(itemsets: list[dict[str, Any]], rules: list[dict[str, Any]], min_suppor
 
 
 def itemset_table(rows: list[dict[str, Any]]) -> Any:
-    """Return itemsets as a PyArrow table: the items in one text, support, standard error and certainty."""
+    """Return itemsets as a PyArrow table: the items in one text, support (share of people), error, certainty."""
     import pyarrow as pa
 
     return pa.table(
@@ -197,7 +197,10 @@ def itemset_table(rows: list[dict[str, Any]]) -> Any:
 
 
 def basket_channel(plan: Path) -> tuple[Plan, Any]:
-    """Read a plan; return it with the channel of its basket. ValueError: it has none, or several."""
+    """Read the plan in a file; return it with the channel of its basket.
+
+    ValueError: it asks for no basket, or several.
+    """
     loaded = load_plan(plan)
     channels = [each.channel for each in loaded.attributes.values() if each.channel and isinstance(each.domain, Items)]
     if len(channels) != 1:
@@ -208,7 +211,10 @@ def basket_channel(plan: Path) -> tuple[Plan, Any]:
 
 
 def _breach(rho1: float | None, rho2: float | None) -> tuple[float, float] | None:
-    """Return (ρ1, ρ2) if both are given, None if neither is. ValueError: only one is."""
+    """Return the options (ρ1, ρ2), a belief and what it may not reach, if both are given; None if neither is.
+
+    ValueError: only one is given.
+    """
     if rho1 is not None and rho2 is not None:
         return rho1, rho2
     if rho1 is not rho2:
@@ -228,7 +234,7 @@ def read_sizes(text: str) -> list[int]:
 
 
 def read_items(text: str) -> Items:
-    """Read items from a text: so many numbered ones, or those whose labels stand in the file named, one a line."""
+    """Read the items of baskets from the text of --items: a number of items, or a file with one label a line."""
     if text.isdigit():
         return Items(int(text))
     path = Path(text)
@@ -238,7 +244,7 @@ def read_items(text: str) -> Items:
 
 
 def read_baskets(files: list[Path], channel: SelectASize, separator: str) -> Baskets:
-    """Read people's true baskets from files. ``separator``: stands between the items of a basket in CSV."""
+    """Read people's true baskets from the column "basket" of files. ``separator``: stands between items in CSV."""
     import pyarrow as pa
 
     column = read_answers(files, None, [BASKET], text=[BASKET], reports=False)[BASKET]
@@ -249,7 +255,7 @@ def read_baskets(files: list[Path], channel: SelectASize, separator: str) -> Bas
 
 
 def _split(text: str | None, separator: str, numbered: bool) -> list[Any]:
-    """Return the items in a text, empty for None; as numbers if items are numbered."""
+    """Return the list of items in the text of one basket, empty for None; as numbers if items are ``numbered``."""
     parts = [part.strip() for part in (text or "").split(separator) if part.strip()]
     return [int(part) if numbered and part.isdigit() else part for part in parts]
 
@@ -264,7 +270,7 @@ def report_table(reports: BasketReports, channel: SelectASize) -> Any:
 
 
 def read_reports(files: list[Path], plan: Plan, engine: str | None) -> Reports:
-    """Read reports from files: into memory, or where they are if an engine is named that counts them there."""
+    """Read reports of baskets from files: into memory, or (with the name of an engine) to be counted where they are."""
     if engine is not None:
         return reports_in(files, plan, engine, target=False)
     return Reports(TableSource(read_answers(files, plan, (), reports=True)), plan, target=False)

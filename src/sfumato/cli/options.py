@@ -10,9 +10,10 @@ from typing import Any, get_type_hints
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with every dataclass parameter replaced by one parameter for each field of the dataclass.
+    """Return a command's function with each dataclass parameter replaced by one parameter for each of its fields.
 
-    Such a parameter has the field's annotation and default; the command is called with the dataclass made of them.
+    So typer makes an option of each field. Such a parameter has the field's annotation and default; the command is
+    called with the dataclass made of them.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}

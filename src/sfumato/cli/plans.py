@@ -39,12 +39,18 @@ FORMS = ".csv, .jsonl (both also .gz) or .parquet"
 
 
 def named_files(names: list[Path] | None) -> list[Path] | None:
-    """Return the files that arguments name: paths, patterns, folders, or - for standard input; None for no argument."""
+    """Return the files that arguments name: paths, patterns, folders, or - for standard input.
+
+    ``names``: None for no argument, which is returned.
+    """
     return Files.named(names) if names else None
 
 
 def files_argument(metavar: str, what: str) -> Any:
-    """Return typer's argument for one file or several. ``what``: what they hold, for the help text."""
+    """Return typer's argument for one file or several.
+
+    ``metavar``: its name in help texts; ``what``: what the files hold, for the help text.
+    """
     help_text = f"{what}: {FORMS}; several, a pattern in quotes, a folder, or - for standard input."
     return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=named_files)
 
@@ -80,7 +86,10 @@ def load_plan(path: Path) -> Plan:
 
 
 def show_values(wanted: bool) -> bool:
-    """Set whether errors print the answers that they are about, until the end of the command; return ``wanted``."""
+    """Set whether errors print the answers that they are about, until the end of the command; return ``wanted``.
+
+    It is the callback of the option --show-values.
+    """
     VALUES_SHOWN.set(wanted)
     return wanted
 
@@ -128,7 +137,7 @@ def _read_file(path: Path, plan: Plan | None, columns: list[str], text: list[str
 
 
 def is_large(files: Sequence[Path]) -> bool:
-    """Return whether files are too large together to be read at once."""
+    """Return whether files are larger together than LARGE, so that they are read part by part and not at once."""
     return sum(path.stat().st_size for path in files if path.is_file()) > LARGE
 
 
@@ -144,9 +153,10 @@ def chosen_engine(paths: Sequence[Path], engine: str | None) -> str | None:
 def reading(
     paths: Sequence[Path], plan: Plan, columns: Iterable[str], engine: str | None, seed: int = 0, **options: Any
 ) -> Iterator[Any]:
-    """Yield the reports in files: a table in memory or, where an engine counts them, `Reports` with these options.
+    """Yield the reports in files, for a with block: a table in memory or, where an engine counts them, `Reports`.
 
-    Errors in the block name the file and, for a table in memory, the row.
+    ``columns``: those that the files must have; ``engine``: its name, None: as suits their size; ``seed`` and
+    ``options``: of `Reports`. Errors in the block name the file and, for a table in memory, the row.
     """
     engine = chosen_engine(paths, engine)
     if engine is None:
@@ -164,7 +174,10 @@ def reading(
 
 
 def reports_in(paths: Sequence[Path], plan: Plan, engine: str, **options: Any) -> Reports:
-    """Return the reports in files, counted by an engine; on a terminal, every pass over them is noted on stderr."""
+    """Return the reports in files as `Reports`, which the named engine counts where they are.
+
+    On a terminal, every pass over them is noted on stderr.
+    """
     reports = Reports(list(paths), plan, engine=engine, **options)
     if sys.stderr.isatty():
         reports.on_pass = lambda number, seconds: note(  # type: ignore[attr-defined]
@@ -180,7 +193,7 @@ def write_reports(reports: Any, plan: Plan, output: Path) -> None:
 
 @contextmanager
 def naming_rows(paths: Path | Sequence[Path], plan: Plan, table: Any, *, reports: bool) -> Iterator[None]:
-    """Make errors in the block name the file and, if one value is at fault, its row.
+    """Make errors in a with block name the file and, if one value is at fault, its row.
 
     ``table``: what was read from the files. ``reports``: whether it holds reports, else true answers.
     """
@@ -197,7 +210,10 @@ def naming_rows(paths: Path | Sequence[Path], plan: Plan, table: Any, *, reports
 
 
 def _check_reports(plan: Plan, table: Any) -> None:
-    """Raise an error that names the row and column of the first value that is no report of the plan."""
+    """Raise an error that names the row and column of the first value that no device reports under the plan.
+
+    ``table``: of reports.
+    """
     for name in (name for name in plan.attributes if name in table.column_names):
         channel, values = plan.attributes[name].channel, as_array(table.column(name))
         if channel is not None and channel.has_levels:
@@ -208,7 +224,11 @@ def _check_reports(plan: Plan, table: Any) -> None:
 
 
 def _level_checker(choice: Mechanism, values: Any, level: Any) -> Callable[[Any], None]:
-    """Return a function that raises an error if a value in the rows given is no report of its level's channel."""
+    """Return a function of row numbers that raises an error if one of these rows has a value that no device reports.
+
+    ``choice``: the channel with its levels; ``values`` and ``level``: the columns of reports, and of how strongly each
+    person chose to blur, by which the channel's part is picked.
+    """
 
     def check(rows: Any) -> None:
         for name in dict.fromkeys(level[rows].tolist()):
@@ -218,7 +238,10 @@ def _level_checker(choice: Mechanism, values: Any, level: Any) -> Callable[[Any]
 
 
 def blurred_channels(plan: Plan, names: list[str] | None = None) -> dict[str, Mechanism]:
-    """Return the channels of all blurred attributes (None), or of those named. ValueError: one named is not blurred."""
+    """Return the channels of a plan's blurred attributes by name: of all (None), or of those named.
+
+    ValueError: a name is no attribute, or is sent in the clear.
+    """
     randomized = {name: each.channel for name, each in plan.attributes.items() if each.channel is not None}
     if not names:
         return randomized
@@ -231,14 +254,17 @@ def blurred_channels(plan: Plan, names: list[str] | None = None) -> dict[str, Me
 
 
 def columns_of(channels: dict[str, Mechanism]) -> list[str]:
-    """Return the columns that reports of these attributes have: the reports, and the levels where people chose one."""
+    """Return the names of the columns that reports of these attributes have in a table.
+
+    They are the reports and, where people choose how strongly to blur, the chosen levels.
+    """
     levels = [name + LEVEL_SUFFIX for name, channel in channels.items() if channel.has_levels]
     return [*channels, *levels]
 
 
 def simulation_rng(seed: int | None) -> np.random.Generator | None:
-    """Return the generator of a simulation's noise; None, for secure noise, without a seed.
+    """Return the random generator of a simulation's noise, made of a seed; None without one, for secure noise.
 
-    It is independent of people drawn by the same seed: to the seed it adds the letters "noise" in ASCII.
+    It is independent of people drawn by that seed: to the seed it adds the letters "noise" in ASCII.
     """
     return None if seed is None else np.random.default_rng([seed, 0x6E6F697365])

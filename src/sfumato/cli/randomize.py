@@ -102,7 +102,11 @@ def randomize(
 
 
 def _read_key(key_file: Path | None, person: str | None, *, simulated: bool, in_memory: bool) -> bytes:
-    """Read the secret in the key file. ValueError: options that go together or exclude each other are given wrongly."""
+    """Read the secret in the key file, by which the same answers get the same reports again.
+
+    ``simulated``: a seed is given; ``in_memory``: no engine is. ValueError: options that go together or exclude each
+    other are given wrongly.
+    """
     if key_file is None or person is None:
         raise ValueError("--key-file and --person go together: a secret, and the column that tells people apart")
     if simulated or not in_memory:
@@ -113,9 +117,11 @@ def _read_key(key_file: Path | None, person: str | None, *, simulated: bool, in_
 
 
 def _keyed_reports(plan: Plan, people: list[Path], secret: bytes, person: str) -> Any:
-    """Return reports that are the same whenever they are made anew, because every person has a secret:
+    """Return reports, a table, that are equal whenever they are made anew, because every person has a secret.
 
-    HMAC-SHA-256(secret, "sfumato/1/person" ‖ 0 ‖ person's name in the column ``person``)
+        HMAC-SHA-256(secret, "sfumato/1/person" ‖ 0 ‖ person's name in the column ``person``)
+
+    ``people``: files of true values; ``secret``: of the data set.
     """
     table = read_answers(people, plan, [*plan.columns, person], text=[person], reports=False)
     names = [None if name is None else str(name) for name in table.column(person).to_pylist()]
@@ -129,6 +135,6 @@ def _keyed_reports(plan: Plan, people: list[Path], secret: bytes, person: str) -
 
 
 def _by_blocks(files: list[Path]) -> bool:
-    """Return whether files are blurred block by block: several Parquet files, or large ones."""
+    """Return whether files are blurred block by block and not in memory: several Parquet files, or large ones."""
     several = len(files) > 1 and all(path.suffix.lower() == ".parquet" for path in files)
     return several or is_large(files)

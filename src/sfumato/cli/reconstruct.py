@@ -62,27 +62,31 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write the e
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """The options that say how distributions are reconstructed."""
+    """The options that say how distributions are reconstructed: how many intervals, and by which method."""
 
     intervals: Intervals = None
     method: Method = "smooth"
 
     def check(self) -> None:
-        """Raise a ValueError if the method is unknown."""
+        """Raise a ValueError if the method is not one of METHODS."""
         if self.method not in METHODS:
             raise ValueError(f"--method {self.method} is unknown; use one of {', '.join(METHODS)}")
 
 
 @dataclass(frozen=True)
 class GroupOptions:
-    """The options that say for whom: for everybody or by the classes of a clear column, weighted or not."""
+    """The options that say whose distribution is estimated: everybody's, or each class's by a column sent in the clear.
+
+    ``shares``: known shares of the classes, by which their estimates are put together; ``weights``: a column that says
+    how many people each report stands for.
+    """
 
     by: By = None
     shares: Shares = None
     weights: Weights = None
 
     def columns(self, plan: Plan) -> list[str]:
-        """Return the columns that the options name. ValueError: one of them is blurred."""
+        """Return the names of the columns that the options name. ValueError: one of them is blurred."""
         named = [name for name in (self.by, self.weights) if name is not None]
         for name in named:
             if name in plan.attributes and plan.attributes[name].channel is not None:
@@ -90,7 +94,7 @@ class GroupOptions:
         return named
 
     def population_shares(self) -> dict[str, float] | None:
-        """Return each class's share of the population, as --shares names it; None without the option."""
+        """Return each class's share of the population as a dict, read from --shares; None without the option."""
         if self.shares is None:
             return None
         if self.by is None:
@@ -121,7 +125,7 @@ class EstimateOutput:
 
     @property
     def on_a_page(self) -> bool:
-        """Whether --plot wants a page instead of a picture."""
+        """Whether the option --plot wants an HTML page instead of a picture."""
         return self.plot is not None and self.plot.suffix.lower() == ".html"
 
     def check(self, inputs: list[Path]) -> None:
@@ -132,7 +136,10 @@ class EstimateOutput:
             check_target(self.output, apart=[*inputs, self.plot])
 
     def write(self, estimates: dict[str, Estimates], by: str | None) -> None:
-        """Write the table and the picture, and print the estimates. ``estimates``: by attribute, then by class."""
+        """Write the estimates' table and picture where the options say, and print the estimates.
+
+        ``estimates``: by attribute, then by class; ``by``: the column of the classes, None without classes.
+        """
         titled = {_title(name, by, key): each for name, part in estimates.items() for key, each in part.items()}
         if self.output is not None:
             write_table(estimate_table(estimates, by is not None), self.output)
@@ -188,7 +195,10 @@ def reconstruct(
 
 
 def _say_differences(estimates: Mapping[str, Estimates], by: str | None) -> None:
-    """Print the differences between every two classes, attribute by attribute."""
+    """Print, attribute by attribute, whether the estimates of every two classes differ.
+
+    ``estimates``: by attribute, then by class; ``by``: the column of the classes, None without classes.
+    """
     for name, by_class in estimates.items():
         differences = _differences(by_class)
         for first, second, compared in differences:
@@ -198,19 +208,28 @@ def _say_differences(estimates: Mapping[str, Estimates], by: str | None) -> None
 
 
 def _title(name: str, by: str | None, class_: Any) -> str:
-    """Return the title of an attribute's estimate: for a class, for all classes together, or without classes."""
+    """Return the title of an attribute's estimate: for a class, for all classes together, or without classes.
+
+    ``by``: the column of the classes, None without classes; ``class_``: the class.
+    """
     return name if by is None else f"{name}, {class_}" if class_ == TOGETHER else f"{name}, {by} {class_}"
 
 
 def _differences(estimates: Estimates) -> list[tuple[Any, Any, Difference]]:
-    """Return (first, second, difference) of every two classes; none for more than ``MOST_COMPARED`` classes."""
+    """Return a list of (first, second, difference) for every two classes.
+
+    Empty for more than ``MOST_COMPARED`` classes. ``estimates``: by class.
+    """
     classes = [class_ for class_ in estimates if class_ not in (None, TOGETHER)]
     pairs = combinations(classes, 2) if len(classes) <= MOST_COMPARED else ()
     return [(first, second, difference(estimates[first], estimates[second])) for first, second in pairs]
 
 
 def _as_data(estimates: Estimates, by: str | None) -> dict[str, Any]:
-    """Return the estimates of an attribute as plain data for JSON."""
+    """Return the estimates of one attribute as a dict for JSON, with the differences between classes.
+
+    ``estimates``: by class; ``by``: the column of the classes, None without classes.
+    """
     if by is None:
         return estimates[None].to_dict()
     differences = [{"first": a, "second": b, **compared.to_dict()} for a, b, compared in _differences(estimates)]

@@ -71,7 +71,7 @@ def regress(
 
 
 def _read_reference(text: str) -> tuple[str, str]:
-    """Read a column and its reference category from a text such as smokes=no."""
+    """Return (column, category that others are compared with), read from a text such as smokes=no."""
     name, equals, label = text.partition("=")
     if not equals:
         raise ValueError(f"--reference {text!r} names no category; write such as smokes=no")

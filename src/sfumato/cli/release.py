@@ -158,7 +158,10 @@ def release(
 
 
 def _read_method(name: str | None, settings: Sequence[str], preserve: Any) -> tuple[Method, Treatment]:
-    """Return the method named, or the usual one for what is to be preserved, with its options ``name=value``."""
+    """Return the method of a release with its options, and how gaps and outliers are treated.
+
+    ``name``: None for the usual method for what is to be preserved; ``settings``: texts name=value.
+    """
     from sfumato.microdata import read_method
     from sfumato.microdata.releasing import method_for
 
@@ -169,7 +172,11 @@ def _write_report(
     release_report: ReleaseReport, records: int, output: Path, report: Path | None, *, public: bool, as_json: bool,
     simulated: bool,
 ) -> None:
-    """Write the report to the file ``report`` if it is wanted, and print it."""
+    """Write the report on a release to the file ``report`` if it is wanted (not None), and print it.
+
+    ``records``: how many were written to ``output``; ``public``: leave out what helps an intruder; ``simulated``: a
+    seed made the noise.
+    """
     data = release_report.to_dict(public=public)
     if report is not None:
         is_page = report.suffix.lower() == ".html"
@@ -184,9 +191,9 @@ def _write_report(
 
 
 def parse_roles(texts: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
-    """Read the roles of columns from texts such as `income=sensitive` and from the .toml files among them.
+    """Read the roles of columns (identifier, sensitive, …) from texts such as `income=sensitive` and from .toml files.
 
-    Returns the files, and the roles by column; a text wins over a file.
+    Returns the files that are among the texts, and a dict of roles by column; a text wins over a file.
     """
     from sfumato.microdata.table.roles import load_roles
 
@@ -204,9 +211,9 @@ def parse_roles(texts: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
 
 
 def parse_preserve(texts: Sequence[str]) -> str | dict[str, float] | None:
-    """Read what is to be preserved: `rules`, `correlations` or `both`, or limits such as `rules=0.9`, by name.
+    """Read what a release is to preserve: `rules`, `correlations` or `both`, or a dict of limits such as `rules=0.9`.
 
-    None: nothing is named.
+    None: no text is given.
     """
     from sfumato.microdata.methods.method import LIMITS
 
@@ -225,7 +232,10 @@ def parse_preserve(texts: Sequence[str]) -> str | dict[str, float] | None:
 
 
 def _write(texts: Texts, table: Any, output: Path) -> None:
-    """Write a release to a file: to CSV in the form of the texts that were read, else as a typed table."""
+    """Write a release to a file: to CSV in the form of the texts that were read, else as a table of typed columns.
+
+    ``texts``: of the files that were released; ``table``: the release.
+    """
     if output.suffix.lower() == ".csv":
         texts.write(to_arrow(table), output)
     else:
@@ -233,7 +243,7 @@ def _write(texts: Texts, table: Any, output: Path) -> None:
 
 
 def parse_domain(text: str, table: Any) -> tuple[str, Interval | Categories]:
-    """Read a column's name and domain from a text.
+    """Return (column, domain of its values), read from a text such as age=0:120.
 
     `age=0:120`: numbers from low to high, whole ones if both ends are; `size=S|M|L`: these labels; `zip=labels`: the
     labels that the column of the table holds.
@@ -253,12 +263,18 @@ def parse_domain(text: str, table: Any) -> tuple[str, Interval | Categories]:
 
 
 def labels_of(table: Any, name: str) -> Categories:
-    """Return the categories of all values in a column of the table."""
+    """Return the distinct values of a table's column, in order, as the `Categories` (labels) that it may hold.
+
+    ``name``: the column; missing values are left out.
+    """
     if name not in table.column_names:
         raise ValueError(f"--domain names {name!r}, which the table lacks; it has {', '.join(table.column_names)}")
     return Categories(sorted(table.column(name).drop_null().unique().to_pylist(), key=str) or ["missing"])
 
 
 def _texts(people: Sequence[Path]) -> tuple[str, ...] | None:
-    """Return which columns are read as texts: None, for all, if every file is CSV or standard input; else none."""
+    """Return which columns of the files are read as texts, so that they can be written back as they were.
+
+    None, for all, if every file is CSV or standard input; else an empty tuple.
+    """
     return None if all(".csv" in path.suffixes[-2:] or path == Path("-") for path in people) else ()

@@ -93,9 +93,10 @@ ReportParts = Iterator[dict[str, Any]]
 
 
 def _blur_files(plan: Plan, files: list[Path], people: int | None, seed: int | None) -> tuple[int, ReportParts]:
-    """Blur the true answers of the first ``people`` in files, or of all (None); return their number and their reports.
+    """Blur the true answers of the first ``people`` in files, or of all (None); return (their number, their reports).
 
-    All are blurred before the first is sent, so that a bad answer is found before anything has happened.
+    Reports are an iterator over parts. All are blurred before the first is sent, so that a bad answer is found before
+    anything has happened.
     """
     from sfumato.collector.simulate import reports_of
 
@@ -116,7 +117,10 @@ def _blur_files(plan: Plan, files: list[Path], people: int | None, seed: int | N
 
 
 def _draw(plan: Plan, number: int, seed: int | None) -> tuple[ReportParts, str]:
-    """Draw people at random and blur their answers; return their reports, and a sentence on how they are drawn."""
+    """Draw ``number`` people at random and blur their answers; return (their reports, how they are drawn in words).
+
+    Reports are an iterator over parts.
+    """
     from sfumato.collector.simulate import draw_people, equal_levels, reports_of
     from sfumato.demo import credit
 
@@ -135,7 +139,10 @@ def _draw(plan: Plan, number: int, seed: int | None) -> tuple[ReportParts, str]:
 
 
 def _read_codes(path: Path, number: int) -> Iterator[str]:
-    """Read the invitations' codes from a file of links or of codes. ValueError: there are fewer than ``number``."""
+    """Read the codes of single-use invitations from a file of links or of codes; return an iterator over them.
+
+    ValueError: there are fewer than ``number``.
+    """
     lines = check_source(path).read_text(encoding="utf-8").splitlines()
     codes = [line.strip().rpartition("invitation=")[2] for line in lines[1:] if line.strip()]
     if len(codes) < number:

@@ -61,7 +61,11 @@ def synthesize(
 
 
 def _say_closeness(closeness: dict[str, Any], pairs: str) -> None:
-    """Print how far synthetic records lie from what the reports say, by attribute; ``pairs``: a sentence on pairs."""
+    """Print how far synthetic records lie from what the reports say, attribute by attribute.
+
+    ``closeness``: what `sfumato.shipping.synthesis.closeness` returns; ``pairs``: a sentence on pairs of attributes, or
+    "".
+    """
     rows = [(r["attribute"], percent(r["distance"], 2), percent(r["by_chance"], 2)) for r in closeness["attributes"]]
     say_table(rows, words=["attribute"], numbers=["distance", "by chance alone"])
     if pairs:

@@ -98,7 +98,7 @@ def train(
 
 
 def _say_model(model: Any, measured: dict[str, Any], output: Path) -> None:
-    """Print what a model is (the chooser's verdict, rules or a formula), its accuracy, and where it was written."""
+    """Print what a trained model is (verdict on methods, rules or a formula), its accuracy, and where it is saved."""
     if hasattr(model, "verdict"):
         is_measured = any(measured.get(which, {}).get("accuracy") is not None for which in ("test", "held_out"))
         say(f"{model.verdict(accuracy=not is_measured)}\n")

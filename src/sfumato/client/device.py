@@ -31,7 +31,7 @@ GAMMA_OF_NOTHING = "1"
 
 @dataclass(frozen=True)
 class Reply:
-    """A report of a whole plan, ready to be sent."""
+    """One person's report on a whole plan, ready to be sent to the collector."""
 
     plan: str  # the plan's identity
     id: str  # 32 hexadecimal digits; the same report again has the same id
@@ -39,7 +39,7 @@ class Reply:
 
 
 class PreparedReport(NamedTuple):
-    """The report of one question before it leaves the device."""
+    """The report of one question on the device, found in the ledger or newly drawn, before it is sent."""
 
     question: DeviceQuestion
     blur: AnswerBlur
@@ -72,11 +72,12 @@ class Device:
     def answer(
         self, plan: Plan, answers: Mapping[str, Any], *, collector: str, levels: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Return one person's report for a plan by column, remembered before it is returned.
+        """Return one person's report for a plan, as a dict from column to blurred value; the ledger remembers it first.
 
         ``plan``: whose attributes are answered; ``answers``: the true values by column; ``collector``: who receives the
-        report, as an address that the device knows for itself, not a name from the plan; ``levels``: the chosen level
-        by attribute, where people choose one. LimitError, and nothing is answered, beyond the limit.
+        report, as an address that the device knows for itself, not a name from the plan; ``levels``: how strongly the
+        person chose to blur, by attribute, where the plan leaves a choice (None: the defaults). Beyond the person's
+        limit it raises LimitError, and nothing is answered.
         """
         prepared = self._prepare(plan, answers, collector, levels or {})
         self.ledger.add(each.entry for each in prepared if each.new)
@@ -89,10 +90,10 @@ class Device:
     def reply(
         self, plan: Plan, answers: Mapping[str, Any], *, collector: str, levels: Mapping[str, str] | None = None
     ) -> Reply:
-        """Return one person's report for a plan as it is sent: plain data, with an id under which it is counted once.
+        """Return one person's report for a plan as it is sent, a ``Reply``: plain data and an id.
 
-        ``plan``, ``answers``, ``collector`` and ``levels`` as for `answer`. The same report again has the same id; with
-        an attribute that is blurred afresh at every round each call makes a new report.
+        ``plan``, ``answers``, ``collector`` and ``levels`` as for `answer`. The same report again has the same id, so
+        that it is counted once; with an attribute that is blurred afresh at every round each call makes a new report.
         """
         prepared = self._prepare(plan, answers, collector, levels or {})
         whom, report = collector.strip(), _join_report(prepared)
@@ -106,16 +107,19 @@ class Device:
         return Reply(plan.identity, receipt.id, report)
 
     def asks(self, plan: Plan, *, collector: str) -> tuple[str, ...]:
-        """Return the names of the attributes that this device answers of a ``plan`` for a ``collector``.
+        """Return the names of the attributes of a ``plan`` that this device answers for a ``collector``, its address.
 
-        Where each person answers ``questions_each`` of several attributes, the device's secret draws them: the same
-        ones each time.
+        Where each person answers only some (``questions_each``) of several attributes, the device's secret draws which:
+        the same ones each time.
         """
         left_out = self._left_out(plan, collector.strip())
         return tuple(name for name in plan.attributes if name not in left_out)
 
     def _left_out(self, plan: Plan, whom: str) -> set[str]:
-        """Return the names of the attributes that the device's secret leaves out of a plan."""
+        """Return the names of the attributes of a plan that this device does not answer: its secret drew others.
+
+        ``whom``: the collector's address.
+        """
         if not plan.drawn:
             return set()
         words = self._words.row_about(question_of(whom, plan.identity, "asked"), 0, len(plan.drawn))
@@ -123,14 +127,20 @@ class Device:
         return {name for name, is_answered in zip(plan.drawn, answered.tolist(), strict=True) if not is_answered}
 
     def _prepare_left_out(self, question: DeviceQuestion, whom: str, survey: str, day: str) -> PreparedReport:
-        """Return the report of an attribute that is left out: nothing is sent, and nothing is remembered."""
+        """Return the empty report of an attribute that the device does not answer: nothing is sent or remembered.
+
+        ``whom``: the collector; ``survey``: the plan's name; ``day``: today's date as text.
+        """
         level, mark = question.level(None), self._keyed_hash("mark", question.identity_of_answer(None))
         about = whom, survey, question.name, question.domain_spec, question.identity, level, mark
         entry = LedgerEntry(*about, None, GAMMA_OF_NOTHING, day)
         return PreparedReport(question, question.levels[level], entry, None, False)
 
     def total(self, collector: str | None = None) -> Total:
-        """Sum up, in γ and words, the reports that a ``collector`` (None: all of them) has so far."""
+        """Return what the reports that a ``collector`` (None: all) has so far reveal together, in γ and words.
+
+        γ is the largest factor on the odds of anything about the person.
+        """
         return self.ledger.total(collector)
 
     # --- one attribute ------------------------------------------------------------------------------------------
@@ -138,7 +148,11 @@ class Device:
     def _prepare(
         self, plan: Plan, answers: Mapping[str, Any], collector: str, levels: Mapping[str, str]
     ) -> list[PreparedReport]:
-        """Find or draw the report of every attribute; nothing is added to the ledger yet."""
+        """Return the reports of all attributes of a plan, each found in the ledger or newly drawn.
+
+        Nothing is remembered yet. ``answers``: the true values by column; ``collector``: the address that receives the
+        reports; ``levels``: the chosen strength of blur by attribute.
+        """
         if not isinstance(collector, str) or not collector.strip():
             raise ValueError("collector is empty; say who receives the reports, as an address that cannot be forged")
         whom, day, prepared = collector.strip(), self._today().isoformat(), list[PreparedReport]()
@@ -166,9 +180,10 @@ class Device:
     def _find_entry(
         self, question: DeviceQuestion, collector: str, mark: str, namesakes: list[LedgerEntry]
     ) -> LedgerEntry | None:
-        """Find a report of the same value that can be sent again; None where there is none.
+        """Return the ledger's entry of an earlier report of the same value that can be sent again; None if none is.
 
-        ``namesakes``: new reports of the same plan whose attributes have the same name in another spelling.
+        ``mark``: a keyed hash of the value, equal for equal values; ``namesakes``: new entries of the same plan whose
+        attributes have the same name in another spelling.
         """
         for entry in (*self.ledger.reports_of(collector, question.same_name), *namesakes):
             if entry.mark == mark and question.has_domain_of(entry) and question.can_send(entry):
@@ -178,10 +193,12 @@ class Device:
     def _draw_entry(
         self, question: DeviceQuestion, value: Any, collector: str, level: str | None, survey: str, mark: str, day: str
     ) -> LedgerEntry:
-        """Draw a report to remember.
+        """Blur an answer, and return the entry with its report for the ledger.
 
-        The noise is keyed by the collector and the attribute's name, so that two collectors together have independent
-        reports, and a device that lost its ledger draws the same report for the same channel.
+        ``value``: the true answer (None: missing); ``level``: the chosen strength of blur; ``survey``: the plan's name;
+        ``mark``: a keyed hash of the value; ``day``: today's date as text. The noise is keyed by the collector and the
+        attribute's name, so that two collectors together have independent reports, and a device that lost its ledger
+        draws the same report for the same channel.
         """
         chosen = question.level(level)
         blur = question.levels[chosen]
@@ -192,17 +209,26 @@ class Device:
         return LedgerEntry(*about, report, blur.gamma, day)
 
     def _keyed_hash(self, purpose: str, text: str) -> str:
-        """Return a keyed hash: the same for the same text, and nothing to anybody without the secret."""
+        """Return a hash of a text with the device's secret, 32 hexadecimal digits: without the secret it says nothing.
+
+        ``purpose``: so that hashes for different uses differ.
+        """
         return self._words.digest(f"sfumato/1/{purpose}\0{text}".encode()).hex()[:DIGITS]
 
 
 def _chosen_level(question: DeviceQuestion, answers: Mapping[str, Any], levels: Mapping[str, str]) -> str | None:
-    """Return the level that a person chose, in ``levels`` or in a column of ``answers``; None where neither has it."""
+    """Return the level (strength of blur) that a person chose for a question; None for the default.
+
+    It stands in ``levels`` by the question's name, or in ``answers`` under that name with ".level".
+    """
     return levels.get(question.name, answers.get(question.name + LEVEL_SUFFIX))
 
 
 def _join_report(prepared: list[PreparedReport]) -> dict[str, Any]:
-    """Return the report as sent: a value for every column, and the level where people choose one."""
+    """Return the report of a whole plan as it is sent: a dict from column to blurred value, None where missing.
+
+    Where people choose how strongly to blur, the chosen level has a column too.
+    """
     report: dict[str, Any] = {}
     for question, _, entry, sent, _ in prepared:
         if question.columns == (question.name,):

@@ -26,7 +26,9 @@ SECRET = re.compile("(?:[0-9a-f]{2}){16,512}")
 
 
 class Home:
-    """A person's device in a folder. Nothing is written before it is needed, and the secret is made once.
+    """A person's device in a folder on disk: its secret, the ledger of its reports, and the queue of those to be sent.
+
+    Nothing is written before it is needed, and the secret is made once.
 
     ``folder``: where it is; None: where the platform keeps a person's data (`usual_folder`).
 
@@ -41,7 +43,7 @@ class Home:
 
     @property
     def secret(self) -> bytes:
-        """The device's secret of 32 bytes, drawn now where there is none.
+        """The device's secret, 32 bytes that draw all its noise, read from the folder; where there is none, drawn now.
 
         ValueError where it is missing beside a ledger: a new secret would not give the remembered reports again.
         """
@@ -54,30 +56,39 @@ class Home:
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger as it is in the folder's file now, read anew each time."""
+        """The ledger of all reports sent so far, read anew from the folder's file each time."""
         return Ledger.open(self.folder / "ledger.json")
 
     @property
     def device(self) -> Device:
-        """The device with this secret and ledger, read anew each time."""
+        """The ``Device`` that answers plans with this folder's secret and ledger, both read anew each time."""
         return Device(self.secret, self.ledger)
 
     @property
     def has_outbox(self) -> bool:
-        """Whether there is an outbox in the folder."""
+        """Whether there is a queue of reports to be sent (an outbox) in the folder."""
         return (self.folder / "outbox.sqlite").exists()
 
     def outbox(self, *, insecure: bool = False) -> Outbox:
-        """Open the outbox, made now where there is none; ``insecure`` permits plain HTTP to other machines."""
+        """Open the queue of reports that wait to be sent, a file in the folder that is made now where there is none.
+
+        ``insecure``: True: permit to send them to other machines by plain HTTP, which everybody on the way can read.
+        """
         return Outbox(self.make() / "outbox.sqlite", insecure=insecure)
 
     def export(self, path: str | Path) -> None:
-        """Save secret and ledger in the file ``path``: whoever has it and the reports can work out the answers."""
+        """Save secret and ledger in the file ``path``, as a backup that `restore` reads.
+
+        Whoever has this file and the reports can work out the answers.
+        """
         document = {"device": VERSION, "secret": self.secret.hex(), "ledger": json.loads(self.ledger.dumps())}
         write_whole(Path(path), durable_writer(json.dumps(document, ensure_ascii=False, indent=1) + "\n"), mode=0o600)
 
     def restore(self, path: str | Path) -> None:
-        """Take over the secret and the limit of a file that a device saved, and add its entries to this ledger."""
+        """Replace this device's secret and limit by those in the file that a device saved, and add that file's reports.
+
+        The reports are added to this ledger. ``path``: the file that ``export`` wrote.
+        """
         secret, saved = read_saved(path)
         folder, ledger = self.make(), self.ledger
         ledger.entries += tuple(each for each in saved.entries if each not in ledger.entries)
@@ -87,13 +98,13 @@ class Home:
         write_whole(folder / "secret", durable_writer(secret.hex() + "\n"), mode=0o600)
 
     def make(self) -> Path:
-        """Make the folder where there is none, for its owner only, and return it."""
+        """Make the folder where there is none, so that only its owner can read it, and return its path."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.folder
 
 
 def read_saved(path: str | Path) -> tuple[bytes, Ledger]:
-    """Read the secret and the ledger from a file that a device has saved; ValueError where it is none."""
+    """Read (secret, ledger) from the file that a device saved with ``Home.export``; ValueError for other files."""
     file = Path(path)
     try:
         data = read_json(file.read_bytes().decode("utf-8"), "the file")
@@ -109,7 +120,8 @@ def read_saved(path: str | Path) -> tuple[bytes, Ledger]:
 
 
 def _secret_of(text: object, name: str) -> bytes:
-    """Read a secret from hexadecimal digits; ``name`` is what errors call it."""
+    """Read a secret from a text of hexadecimal digits, as bytes; an error where it is none, in which ``name`` stands.
+    """
     if not isinstance(text, str) or not SECRET.fullmatch(text):
         raise ValueError(f"{name}: is not 32 or more hexadecimal digits; restore it from where it was saved")
     return bytes.fromhex(text)
@@ -117,7 +129,7 @@ def _secret_of(text: object, name: str) -> bytes:
 
 
 def _write_once(path: Path, text: str) -> None:
-    """Write a file, whole from the first moment; a file that another process has written meanwhile is kept."""
+    """Write a text file unless it exists; it appears whole, and one that another process wrote meanwhile is kept."""
     beside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
         os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -134,7 +146,7 @@ def _write_once(path: Path, text: str) -> None:
 
 
 def usual_folder() -> Path:
-    """Return the folder in which the platform (or XDG_DATA_HOME) keeps one person's data of this program."""
+    """Return the folder in which the platform keeps one person's data of this program; XDG_DATA_HOME changes it."""
     if os.environ.get("XDG_DATA_HOME"):
         return Path(os.environ["XDG_DATA_HOME"]) / "sfumato"
     if sys.platform == "win32":

@@ -42,19 +42,19 @@ in a file was not written by a device, and would only take time to multiply."""
 
 
 class LedgerError(ValueError):
-    """The error of a ledger that cannot be read or written; its file is left as it is."""
+    """The error raised for a ledger that cannot be read or written; its file is left as it is."""
 
 
 class LimitError(ValueError):
-    """The error of an answer beyond the person's limit; nothing of the plan was answered."""
+    """The error raised for an answer that would reveal more than the person's limit permits; nothing was answered."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A person's limit on what one collector may learn from all of this device's reports.
+    """A person's limit on what any one collector may learn from all reports that this device sends to it.
 
-    ``gamma``: the largest γ of all its reports together (None: no limit); ``reports``: how many reports it may have of
-    one attribute.
+    ``gamma``: the largest factor by which all its reports together may multiply the odds of anything (None: no limit);
+    ``reports``: how many reports it may have of one attribute.
 
     >>> print(Limit.of(belief=(0.05, 0.5)).gamma)
     19
@@ -68,7 +68,7 @@ class Limit:
         cls, gamma: float | Fraction | None = None, *, epsilon: float | None = None,
         belief: tuple[float, float] | None = None, reports: int = 1,
     ) -> Limit:
-        """Return a limit by one of three ways to give γ; by none of them γ has no limit.
+        """Make a limit from γ (the largest factor on the odds), from ε or from beliefs; else γ has no limit.
 
         ``gamma``: γ itself, from 1; ``epsilon``: ε = ln γ; ``belief``: (ρ1, ρ2), where a belief of ρ1 may not grow
         beyond ρ2: (0.05, 0.5) is 5 % to 50 %. ``reports``: how many reports of one attribute a collector may have.
@@ -87,7 +87,8 @@ class Limit:
         return cls(None if gamma is None else Fraction(repr(gamma) if isinstance(gamma, float) else gamma), reports)
 
     def describe(self, say: Voice) -> str:
-        """Write the limit as a phrase in a voice's language."""
+        """Write the limit as a phrase, such as "odds multiplied by at most 19", in the language of the voice ``say``.
+        """
         odds = [] if self.gamma is None else [say("limit.odds", gamma=say.number(self.gamma))]
         return say.listed([*odds, say("limit.reports", count=self.reports)])
 
@@ -97,7 +98,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One report of one attribute as the ledger remembers it: to whom it went, what drew it, what it can reveal."""
+    """One report of one attribute as the ledger remembers it: to whom it went, how it was drawn, what it can reveal."""
 
     collector: str  # who receives it, as an address
     survey: str  # the plan's name
@@ -112,23 +113,23 @@ class LedgerEntry:
 
     @cached_property
     def exact_gamma(self) -> Fraction | None:
-        """γ of the report; None: no bound."""
+        """The largest factor by which the report multiplies odds (γ), as an exact fraction; None: no bound."""
         return None if self.gamma is None else Fraction(self.gamma)
 
     @property
     def answered(self) -> bool:
-        """Whether the person gave an answer."""
+        """Whether the person gave an answer, so that the report is more than a gap."""
         return self.report is not None
 
     @cached_property
     def domain_identity(self) -> str:
-        """The hash that names the attribute's domain."""
+        """The hash of the attribute's domain, equal where the possible answers are."""
         return identity_of(self.domain)
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The record of a plan answered as a whole: the id of its report, and a hash to recognise the report by."""
+    """The record of one plan answered as a whole: the id of its report, and a hash to recognise the same report by."""
 
     collector: str
     survey: str
@@ -140,27 +141,36 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Total:
-    """What several reports of one person reveal together; ``str()`` is prose in ``language``."""
+    """What several reports of one person reveal together; ``str()`` says it in the ``language`` "en", "de" or "fr".
+
+    ``entries``: the ledger's entries of these reports.
+    """
 
     entries: tuple[LedgerEntry, ...]
     language: str = "en"
 
     @property
     def gamma(self) -> Fraction | None:
-        """The product of γ over all reports, exact; None: no bound."""
+        """The largest factor by which all the reports together multiply odds: the product of their γ; None: no bound.
+        """
         gammas = [entry.exact_gamma for entry in self.entries]
         return None if None in gammas else math.prod((each for each in gammas if each is not None), start=Fraction(1))
 
     @property
     def changed(self) -> list[str]:
-        """Attributes of which a collector has reports of different values, which proves a change."""
+        """The names of attributes of which one collector has reports of different values, which proves a change."""
         marks: dict[tuple[str, str, str], set[str]] = {}
         for entry in self.entries:
             marks.setdefault((entry.collector, entry.attribute, entry.domain_identity), set()).add(entry.mark)
         return list(dict.fromkeys(name for (_, name, _), different in marks.items() if len(different) > 1))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return γ (a fraction as text, None: no bound), the sentences and the reports' entries as plain data."""
+        """Return what the reports reveal together as a dict for JSON: "gamma", "words" and "told".
+
+        "gamma": the largest factor on the odds, a fraction as text (None: no bound); "words": a list of sentences;
+        "told": for each report to whom it went, for which survey and attribute, its level (strength of blur), its own γ
+        and its day.
+        """
         kept = ("collector", "survey", "attribute", "level", "gamma", "day")
         told = [{name: getattr(entry, name) for name in kept} for entry in self.entries]
         return {"gamma": None if self.gamma is None else str(self.gamma), "words": [*self._sentences()], "told": told}
@@ -169,7 +179,7 @@ class Total:
         return "\n".join(self._sentences())
 
     def _sentences(self) -> Iterator[str]:
-        """Yield a sentence for each kind of report, for the bound on all of them, and for values that changed."""
+        """Yield the sentences on what was told to whom: what is blurred or clear, what all reveal, what has changed."""
         say = voice(self.language)
         whom = say.listed(dict.fromkeys(each.collector for each in self.entries))
         answered = [each for each in self.entries if each.answered]
@@ -189,7 +199,11 @@ class Total:
             yield say("told.changed", names=say.listed(self.changed))
 
     def _bound(self, say: Voice, alone: bool) -> Iterator[str]:
-        """Yield the sentence for γ of all bounded reports; ``alone``: there are no others."""
+        """Yield the sentence on how far all bounded reports together can move a belief; nothing if they reveal nothing.
+
+        ``say``: the writer of the language; ``alone``: whether all reports are bounded, so that the sentence is about
+        them all.
+        """
         gamma = Total(tuple(each for each in self.entries if each.gamma is not None and each.answered)).gamma
         if gamma is not None and gamma > 1:
             five, fifty = (say.percent(grown(Fraction(share), gamma), up=True) for share in ("1/20", "1/2"))
@@ -198,7 +212,7 @@ class Total:
 
 
 class Ledger:
-    """What a device remembers of the reports it sent, in memory or in a file (`Ledger.open`).
+    """The record of a device's reports and the person's limit on them, in memory or in a file (`Ledger.open`).
 
     ``entries``: the reports so far; ``limit``: how much a collector may learn (None: one report an attribute, any γ);
     ``receipts``: the ids under which whole plans were answered; ``language``: of its sentences, "en", "de" or "fr".
@@ -227,7 +241,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | Path) -> Ledger:
-        """Read the ledger in the file ``path``, a new one where there is no file; it is saved there from now on.
+        """Read the ledger in the file ``path``, or begin an empty one if there is no file; it is saved there later.
 
         A file that is no ledger raises LedgerError and is never emptied.
         """
@@ -242,7 +256,8 @@ class Ledger:
 
     @classmethod
     def loads(cls, text: str) -> Ledger:
-        """Read a ledger in memory from its JSON ``text``; LedgerError where it is none."""
+        """Read a ledger from JSON ``text`` that `dumps` wrote; it belongs to no file. LedgerError for any other text.
+        """
         try:
             data = json.loads(text, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
@@ -260,16 +275,16 @@ class Ledger:
         )  # fmt: skip
 
     def dumps(self) -> str:
-        """Return the ledger as JSON text, for a file or a browser's storage."""
+        """Return the ledger as JSON text, for a file or a browser's storage; `loads` reads it."""
         limit = {"gamma": None if self.limit.gamma is None else str(self.limit.gamma), "reports": self.limit.reports}
         data: dict[str, Any] = {"ledger": VERSION, "limit": limit, "told": [asdict(each) for each in self.entries]}
         data |= {"receipts": [asdict(each) for each in self.receipts]} if self.receipts else {}
         return json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
     def save(self) -> None:
-        """Write the ledger's file whole or not at all, readable by its owner only; nothing for a ledger in memory.
+        """Write the ledger's file, readable by its owner only; a ledger in memory has none, and nothing is done.
 
-        LedgerError where the file was changed since this ledger read it.
+        The file is written whole or not at all. LedgerError where it was changed since this ledger read it.
         """
         if self._path is None:
             return
@@ -282,16 +297,20 @@ class Ledger:
     # --- use ----------------------------------------------------------------------------------------------------
 
     def set_limit(self, gamma: float | Fraction | None = None, **how: Any) -> None:
-        """Set and save how much every collector may learn from now on.
+        """Set how much every collector may learn from now on, and save the ledger.
 
-        ``gamma``: the largest γ of all its reports together; ``how``: ``epsilon``, ``belief`` or ``reports`` of
-        `Limit.of`.
+        ``gamma``: the largest factor by which all reports to one collector together may multiply the odds of anything.
+        ``how``: keywords instead of it: ``epsilon`` = ln γ, or ``belief`` = (ρ1, ρ2), where a belief of ρ1 may not grow
+        beyond ρ2; and ``reports``, how many reports of one attribute a collector may have.
         """
         self.limit = Limit.of(gamma, **how)
         self.save()
 
     def reports_of(self, collector: str, attribute: str) -> list[LedgerEntry]:
-        """Return the entries of a ``collector`` and an ``attribute``, whatever the survey and the domain."""
+        """Return the entries of all reports of an ``attribute`` that a ``collector`` has, of any survey and domain.
+
+        ``attribute``: its name, in any spelling (capitals, spaces).
+        """
         if self._indexed < len(self.entries):
             for entry in self.entries[self._indexed :]:
                 self._index.setdefault((entry.collector, same_name(entry.attribute)), []).append(entry)
@@ -299,20 +318,25 @@ class Ledger:
         return [*self._index.get((collector, same_name(attribute)), ())]
 
     def receipts_of(self, collector: str, plan: str) -> list[Receipt]:
-        """Return the receipts of the reports that a ``collector`` got for a ``plan``, given by its identity."""
+        """Return the receipts (ids and hashes of whole reports) of what a ``collector`` got for one plan.
+
+        ``plan``: the plan's identity, a hash.
+        """
         return [each for each in self.receipts if each.collector == collector and each.plan == plan]
 
     def total(self, collector: str | None = None, attribute: str | None = None) -> Total:
-        """Sum up the reports that a ``collector`` (None: any) has of an ``attribute`` (None: any)."""
+        """Return what the reports that a ``collector`` (None: any) has of an ``attribute`` (None: any) reveal together.
+        """
         wanted = (each for each in self.entries if collector in (None, each.collector))
         name = None if attribute is None else same_name(attribute)
         chosen = tuple(each for each in wanted if name in (None, same_name(each.attribute)))
         return Total(chosen, self.language)
 
     def add(self, entries: Iterable[LedgerEntry], receipt: Receipt | None = None) -> None:
-        """Remember and save the ``entries`` of new reports, and the ``receipt`` of their plan, before they leave.
+        """Add the ``entries`` of new reports and the ``receipt`` of their whole plan (None: none); save the ledger.
 
-        LimitError, and nothing is remembered, where one of them is beyond the limit.
+        This is done before the reports are sent. LimitError, and nothing is remembered, where one of them is beyond the
+        person's limit.
         """
         new, before = tuple(entries), (self.entries, self.receipts)
         if not new and receipt is None:
@@ -327,7 +351,10 @@ class Ledger:
             raise
 
     def _permit(self, new: list[LedgerEntry]) -> None:
-        """Raise LimitError for the first of several new reports that is beyond the limit, with those before it."""
+        """Check new reports against the person's limit, one by one; raise LimitError for the first that goes beyond.
+
+        Each counts together with the reports sent before and the new ones ahead of it in ``new``.
+        """
         counts: dict[tuple[str, str], int] = {}
         totals: dict[str, Fraction | None] = {}
         for entry in new:
@@ -347,13 +374,16 @@ class Ledger:
                 raise self._refusal("limit.beyond", entry, gamma=voice(self.language).number(total, up=True))
 
     def _refusal(self, kind: str, entry: LedgerEntry, **parts: Any) -> LimitError:
-        """Return the error that refuses a report, with a sentence of this ``kind`` in the ledger's language."""
+        """Return the error that refuses a report beyond the limit, with its sentence in the ledger's language.
+
+        ``kind``: which sentence, such as "limit.beyond"; ``parts``: what else is filled into it.
+        """
         say, limit = voice(self.language), self.limit.describe(voice(self.language))
         return LimitError(say(kind, whom=entry.collector, name=entry.attribute, limit=limit, **parts))
 
 
 def durable_writer(text: str) -> Callable[[Path], None]:
-    """Return a function that writes the text to a file in UTF-8 and waits until it is on the disk."""
+    """Return a function that writes the text to a path in UTF-8, and returns only once it is safe on the disk."""
 
     def write(path: Path) -> None:
         with path.open("wb") as file:
@@ -366,7 +396,8 @@ def durable_writer(text: str) -> Callable[[Path], None]:
 
 @lru_cache(4096)
 def same_name(name: str) -> str:
-    """Return a name as it is compared: in lower case, with compatible characters and spaces made alike."""
+    """Return a name in the form in which names are compared: lower case, compatible characters and spaces made alike.
+    """
     return " ".join(unicodedata.normalize("NFKC", name).lower().split())
 
 
@@ -374,7 +405,10 @@ _Record = TypeVar("_Record", LedgerEntry, Receipt)
 
 
 def _read_texts(what: str, data: Any, kind: type[_Record], others: tuple[str, ...] = ()) -> _Record:
-    """Read an entry or a receipt from plain data: all fields are there, and all but ``others`` are texts."""
+    """Make an entry or a receipt (``kind``) from a dict: all its fields are there, and all but ``others`` are texts.
+
+    LedgerError for other data; ``what`` is what errors call it.
+    """
     names = {each.name for each in fields(kind)}
     if not isinstance(data, dict) or set(data) != names:
         raise LedgerError(f"{what} has not the keys {', '.join(sorted(names))}")
@@ -385,7 +419,7 @@ def _read_texts(what: str, data: Any, kind: type[_Record], others: tuple[str, ..
 
 
 def _read_entry(what: str, data: Any) -> LedgerEntry:
-    """Read an entry from plain data; ``what`` is what errors call it."""
+    """Make a ledger entry from a dict, with every field checked; ``what`` is what errors call it."""
     entry = _read_texts(what, data, LedgerEntry, ("domain", "mechanism", "level", "report", "gamma"))
     for name in ("mechanism", "level"):
         if not isinstance(getattr(entry, name), str | None):
@@ -397,14 +431,17 @@ def _read_entry(what: str, data: Any) -> LedgerEntry:
 
 
 def _read_limit(data: Any) -> Limit:
-    """Read a limit from plain data."""
+    """Make a limit from a dict with the keys gamma and reports; LedgerError for other data."""
     if not isinstance(data, dict) or set(data) != {"gamma", "reports"}:
         raise LedgerError("limit has not the keys gamma and reports")
     return Limit.of(_read_gamma(data["gamma"], "limit: gamma"), reports=data["reports"])
 
 
 def _read_gamma(text: Any, what: str) -> Fraction | None:
-    """Read a γ from its text, a fraction from 1; None, for no bound, as it is."""
+    """Read γ, a factor on odds, from the text of a fraction, at least 1; None, for no bound, stays None.
+
+    ``what``: what errors call it.
+    """
     if text is None:
         return None
     if not isinstance(text, str) or len(text) > LONGEST_GAMMA or not FRACTION.fullmatch(text):
@@ -416,5 +453,5 @@ def _read_gamma(text: Any, what: str) -> Fraction | None:
 
 
 def _refuse_constant(name: str) -> None:
-    """Raise ValueError for NaN and Infinity, which Python's reader takes and JSON does not have."""
+    """Raise ValueError for the words NaN and Infinity, which Python's reader of JSON takes and JSON does not have."""
     raise ValueError(f"{name} is not JSON")

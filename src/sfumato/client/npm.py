@@ -26,7 +26,7 @@ Plain ES modules for browsers and Node 18 or later; no dependencies, no build st
 
 
 def package(names: list[str]) -> dict[str, Any]:
-    """Return the content of package.json for a package of files with these names."""
+    """Return the content of package.json as a dict, for an npm package of the files with these names."""
     return {
         "name": "sfumato",
         "version": version("sfumato"),
@@ -41,7 +41,7 @@ def package(names: list[str]) -> dict[str, Any]:
 
 
 def write(folder: Path) -> None:
-    """Write the static files, package.json and a README into a folder that is new or empty."""
+    """Write the JavaScript device, package.json and a README into a folder, new or empty, as an npm package."""
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty; name a new folder")

@@ -62,12 +62,12 @@ Ask = Callable[..., Answer]
 
 
 class OutboxError(ValueError):
-    """The error of an outbox that cannot be read or written, or of a report that it cannot take; its file is kept."""
+    """The error raised for a queue's file that cannot be used, or a report that it cannot take; the file is kept."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A report in the outbox, with its state."""
+    """One report in the queue of reports to be sent, with its state."""
 
     id: str
     submit: str  # the address that it goes to
@@ -80,7 +80,7 @@ class Entry:
 
 @dataclass
 class Sending:
-    """The result of sending: ids by outcome, how many reports are left, and why."""
+    """The result of one call that sends the queue: ids by outcome, how many reports are left, and why."""
 
     accepted: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)  # the reason by id
@@ -97,7 +97,9 @@ class Sending:
 
 
 class Outbox:
-    """The queue of reports in a file that only its owner reads; threads and processes may share it.
+    """The queue of reports that wait to be sent to collectors, in a file that only its owner reads.
+
+    Threads and processes may share it.
 
     ``path``: the file, made where there is none, and opened anew by every call; ``insecure`` permits plain HTTP to
     other machines, which everybody on the way can read.
@@ -123,10 +125,11 @@ class Outbox:
     # --- what it holds ------------------------------------------------------------------------------------------
 
     def put(self, submit: str, plan: str, id: str, report: Mapping[str, Any], invitation: str = "") -> State:
-        """Queue a report for an address, and return its state; it is on the disk when this returns.
+        """Put a report into the queue for an address, and return its state ("waiting" if new); it is then on the disk.
 
         ``submit``: the address; ``plan``: the plan's identity; ``id`` and ``report``: of the device's reply. A report
-        that is there already stays as it is, except that a refused one waits again with another ``invitation``.
+        that is there already stays as it is, except that a refused one waits again with another ``invitation``, the
+        code that some collectors ask for.
         """
         check_address(submit, insecure=self.insecure)
         if not re.fullmatch("[0-9a-f]{32}", id):
@@ -149,11 +152,14 @@ class Outbox:
         return state
 
     def entries(self, state: State | None = None) -> list[Entry]:
-        """Return the reports in this state (None: in any), ordered by address, plan and id."""
+        """Return the reports in the queue, with their states, as a list ordered by address, plan and id.
+
+        ``state``: only those in this state: "waiting", "sent", "refused" or "withdrawing"; None: all.
+        """
         return self._read("WHERE ?1 IS NULL OR state = ?1 ORDER BY submit, plan, id", state)
 
     def withdraw(self, id: str) -> bool:
-        """Withdraw a report, and return whether it is gone: one that was never sent is deleted at once.
+        """Withdraw the report with this ``id``; return whether it is gone: one that was never sent is deleted at once.
 
         One that may have arrived is never sent again, and the next ``send`` asks the collector to delete it.
         """
@@ -172,11 +178,12 @@ class Outbox:
     def send(
         self, *, tries: int = 5, seconds: float = 60.0, timeout: float = 15.0, pause: float = 0.5
     ) -> Sending:
-        """Send the waiting reports and withdraw the withdrawn ones, in at most so many ``tries`` and ``seconds``.
+        """Send the waiting reports and ask collectors to delete the withdrawn ones; return what became of them.
 
-        ``timeout``: seconds for one request. Between tries it waits ``pause`` · 2^k seconds, of which up to half is
-        left off at random, or as long as the collector asks; what there is no time for stays for the next call. Only
-        one process sends at a time; others wait for it.
+        ``tries`` and ``seconds``: how often and how long it tries at most; ``timeout``: seconds for one request.
+        Between tries it waits ``pause`` · 2^k seconds, of which up to half is left off at random, or as long as the
+        collector asks; what there is no time for stays for the next call. Only one process sends at a time; others wait
+        for it.
         """
         deadline, done = time.monotonic() + seconds, Sending()
 
@@ -201,7 +208,10 @@ class Outbox:
         return done
 
     def _try_all(self, ask: Ask, done: Sending) -> dict[str, str]:
-        """Send every queue as far as it goes and try every withdrawal; return the problems by address."""
+        """Send the waiting reports and try every withdrawal, once; return the problems in words, by address.
+
+        ``ask``: makes one request; ``done``: the result, to which outcomes are added.
+        """
         problems: dict[str, str] = {}
         for submit, plan, id in self._run(
             "SELECT DISTINCT submit, plan, '' FROM reports WHERE state = 'waiting' "
@@ -214,7 +224,11 @@ class Outbox:
         return problems
 
     def _send_queue(self, ask: Ask, submit: str, plan: str, done: Sending) -> str | None:
-        """Send one batch after another until none is left or one settles no report; return the problem, or None."""
+        """Send the waiting reports of one plan to one address, batch by batch; return the problem in words, or None.
+
+        It stops when none is left, or when a batch settles no report. ``ask``: makes one request; ``submit``: the
+        address; ``done``: the result, to which outcomes are added.
+        """
         while batch := self._next_batch(submit, plan):
             settled, problem = self._send_batch(ask, submit, plan, batch, done)
             if problem and not settled:
@@ -222,7 +236,11 @@ class Outbox:
         return None
 
     def _next_batch(self, submit: str, plan: str) -> list[Entry]:
-        """Return the next waiting reports of a queue, marked as tried: from now on they may have arrived."""
+        """Return the next waiting reports of one plan for one address, and mark them in the file as tried.
+
+        A report that was tried may have arrived, so that it is never deleted without a word to the collector.
+        ``submit``: the address.
+        """
         where = "WHERE submit = ? AND plan = ? AND state = 'waiting' ORDER BY id LIMIT ?"
         batch = self._read(where, submit, plan, BATCH)
         with self._writing() as store:
@@ -232,9 +250,10 @@ class Outbox:
     def _send_batch(
         self, ask: Ask, submit: str, plan: str, batch: list[Entry], done: Sending
     ) -> tuple[int, str | None]:
-        """Send a batch, and return how many reports were settled and what is in the way of the others (None: nothing).
+        """Send a batch of reports; return (how many were accepted or refused, the others' problem or None).
 
-        A batch that is refused without a word about its reports is sent again in halves.
+        A batch that is refused without a word about its reports is sent again in halves. ``ask``: makes one request;
+        ``done``: the result, to which outcomes are added.
         """
         reports = [
             {"id": each.id, "report": each.report, **({"invitation": each.invitation} if each.invitation else {})}
@@ -255,14 +274,18 @@ class Outbox:
         return settled, None if settled == len(batch) else answer.description
 
     def _settle(self, accepted: Sequence[str], refused: Mapping[str, str]) -> None:
-        """Write into the file which waiting reports were accepted, and which were refused for what reason."""
+        """Write into the file which waiting reports the collector accepted (ids), and which it refused (reasons by id).
+        """
         rows = [("sent", date.today().isoformat(), id) for id in accepted]
         rows += [("refused", reason, id) for id, reason in refused.items()]
         with self._writing() as store:
             store.executemany("UPDATE reports SET state = ?, note = ? WHERE id = ? AND state = 'waiting'", rows)
 
     def _send_deletion(self, ask: Ask, submit: str, id: str, done: Sending) -> str | None:
-        """Ask a collector to delete a report; return the problem where that has to be tried again, else None."""
+        """Ask a collector to delete a withdrawn report; return the problem if it has to be tried again, else None.
+
+        ``ask``: makes one request; ``submit``: the address; ``done``: the result, to which the outcome is added.
+        """
         answer = ask(submit, None, id)
         if answer.good or answer.status in NOT_THERE:
             self._run("DELETE FROM reports WHERE id = ?", id)
@@ -275,7 +298,10 @@ class Outbox:
         return None
 
     def _pause(self, submit: str) -> float:
-        """Return the seconds for which an address still asks to wait; 0 for none, or more than LONGEST_PAUSE."""
+        """Return for how many more seconds an address has asked not to be sent to; 0 where it has not.
+
+        A time beyond LONGEST_PAUSE counts as 0.
+        """
         rows = self._run("SELECT until FROM pauses WHERE submit = ?", submit)
         left = rows[0][0] - time.time() if rows else 0.0
         return left if 0 < left <= LONGEST_PAUSE else 0.0
@@ -284,7 +310,7 @@ class Outbox:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Open the file inside one transaction, which is on the disk when it ends; an error undoes it."""
+        """Open the queue's file inside one transaction, which is on the disk when it ends; an error undoes it."""
         with self._translate_errors(), closing(_connect(self.path, BUSY_SECONDS)) as store:
             store.execute("PRAGMA synchronous = EXTRA")  # survives a loss of power, the folder's entry too
             store.execute("PRAGMA secure_delete = ON")  # a withdrawn report leaves no trace in the file
@@ -293,12 +319,18 @@ class Outbox:
             store.execute("COMMIT")
 
     def _run(self, statement: str, *parts: Any) -> list[Any]:
-        """Execute one statement in a transaction of its own, and return its rows."""
+        """Execute one SQL statement on the queue's file in a transaction of its own, and return its rows as a list.
+
+        ``parts``: the values for its placeholders.
+        """
         with self._writing() as store:
             return store.execute(statement, parts).fetchall()
 
     def _read(self, where: str, *parts: Any) -> list[Entry]:
-        """Read the reports that a WHERE clause chooses; an error if one is not as it was put."""
+        """Return the reports in the queue that an SQL clause (WHERE …) chooses; OutboxError if one has been damaged.
+
+        ``parts``: the values for the clause's placeholders.
+        """
         names = "id, submit, plan, report, state, note, invitation, seal"
         rows = self._run(f"SELECT {names} FROM reports {where}", *parts)
         with self._translate_errors():
@@ -311,7 +343,8 @@ class Outbox:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Raise SQLite's errors as OutboxError, with a sentence that names the file and says what to do."""
+        """Turn SQLite's errors raised inside this context into OutboxError, which names the file and says what to do.
+        """
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -323,25 +356,31 @@ class Outbox:
 
     @contextmanager
     def _only_sender(self, seconds: float) -> Iterator[bool]:
-        """Wait so many seconds to be the only sender, and yield whether it is: it locks a file beside the outbox."""
+        """Wait at most so many seconds until no other process sends, and yield whether this one may now send alone.
+
+        It locks a file beside the queue's.
+        """
         with self._translate_errors(), held_alone(self.path.with_name(f"{self.path.name}.sender"), seconds) as alone:
             yield alone
 
 
 def _connect(path: Path, seconds: float) -> sqlite3.Connection:
-    """Open an existing SQLite file, without implicit transactions; ``seconds``: how long it waits for a lock."""
+    """Open a connection to an existing SQLite file, without implicit transactions.
+
+    ``seconds``: how long it waits for another process's lock.
+    """
     store = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=seconds, isolation_level=None)
     store.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged one is found by its seal
     return store
 
 
 def _single(store: sqlite3.Connection, query: str) -> Any:
-    """Return the single value of a query."""
+    """Return the one value that an SQL query gives."""
     return store.execute(query).fetchone()[0]
 
 
 def _json(value: Any) -> str:
-    """Write plain data as JSON, always in the same way; OutboxError for anything else."""
+    """Write plain data as JSON text, the same text for equal data; OutboxError for what JSON cannot hold."""
     try:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError):
@@ -349,5 +388,5 @@ def _json(value: Any) -> str:
 
 
 def _seal(*parts: str) -> str:
-    """Return the hash of a report's columns, by which damage to the file is noticed."""
+    """Return the hash of a report's columns, stored beside them so that damage to the file is noticed."""
     return hashlib.sha256(_json([str(part) for part in parts]).encode()).hexdigest()

@@ -28,7 +28,7 @@ def write_page(
     plan: Plan, folder: str | Path, *, submit: str | None = None, collector: str | None = None,
     model: str | Path | None = None,
 ) -> list[Path]:
-    """Write the respondent's page of a plan into a folder, and return the paths of its files, index.html last.
+    """Write the web page on which people answer a plan into a folder; return the paths of its files, index.html last.
 
     ``folder``: made where there is none. ``submit``: where reports are sent, an address or a path on the page's own
     server (None: people save their report as a file). ``collector``: the origin that receives reports, for devices that
@@ -48,7 +48,11 @@ def write_page(
 def page_texts(
     plan: Plan, *, submit: str | None = None, collector: str | None = None, model: str | None = None
 ) -> dict[str, str]:
-    """Return the texts of the page's files by name, index.html last; ``model`` is a shipped model's text."""
+    """Return the texts of the files of the web page on which people answer a plan, by file name, index.html last.
+
+    ``submit``: where reports are sent, an address or a path on the page's own server (None: people save a file).
+    ``collector``: the origin that receives them; ``model``: the text of a model's file, which the page offers.
+    """
     static = files("sfumato.client") / "static"
     for name, each in plan.attributes.items():
         if len(getattr(each.domain, "labels", ())) > MOST_CHOICES:
@@ -68,7 +72,10 @@ def page_texts(
 
 
 def _origin(submit: str) -> str:
-    """Return the origin of an address as a Content-Security-Policy names it; empty for a path on the page's server."""
+    """Return the origin (scheme and host) of an address, to be named in a Content-Security-Policy.
+
+    Empty for a path on the page's own server; ValueError for what no report can be sent to.
+    """
     parts = urlsplit(submit)
     if not parts.scheme and not parts.netloc and parts.path and not parts.query and not parts.fragment:
         return ""
@@ -82,7 +89,7 @@ def _origin(submit: str) -> str:
 
 
 def _in_language(language: str, page: str, home: str | None) -> str:
-    """Return index.html with the text that stands before any script runs in the plan's language.
+    """Return the text ``page`` of index.html with the words that stand before any script runs in the plan's language.
 
     ``home``: the origin that the page may connect to beside its own server; None or empty: no other.
     """
@@ -98,7 +105,7 @@ def _in_language(language: str, page: str, home: str | None) -> str:
 
 
 def _model_text(plan: Plan, path: Path) -> str:
-    """Return the text of a model's file, if it can be read and was not learned from another plan's reports."""
+    """Return the text of a model's file, to be offered on the page of a plan; ValueError if it is from another plan."""
     from sfumato.shipping import load
 
     shipped = load(path)

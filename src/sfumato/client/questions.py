@@ -1,4 +1,5 @@
-"""A plan's attributes as a device answers them: how answers are read, which report is drawn once, and what is sent."""
+"""A plan's attributes as a device answers them: how answers are read, how each is blurred once, and what is then sent.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from sfumato.plan import Attribute, Plan
 
 
 def questions_of(plan: Plan) -> list[DeviceQuestion]:
-    """Return the questions of a plan, which are made once and kept with the plan, because plans do not change."""
+    """Return the questions of a plan as a device answers them; they are made once and kept with the plan, for speed."""
     questions: list[DeviceQuestion] | None = vars(plan).get("_questions")
     if questions is None:
         questions = vars(plan)["_questions"] = [DeviceQuestion(each) for each in plan.attributes.values()]
@@ -33,8 +34,9 @@ def questions_of(plan: Plan) -> list[DeviceQuestion]:
 class DeviceQuestion:
     """One attribute of a plan as a device answers it, with the blur of each of its levels.
 
-    ``levels``: the blurs by level; by None where people choose no level. ``identity``: of the mechanism, None where
-    answers are sent as they are. ``same_name``: the attribute's name as the ledger compares it.
+    A level is how strongly a person chose to blur. ``levels``: the blurs by level; by None where there is no choice.
+    ``identity``: the hash that names how answers are blurred, None where they are sent as they are. ``same_name``: the
+    attribute's name as the ledger compares it.
     """
 
     def __init__(self, attribute: Attribute) -> None:
@@ -48,7 +50,11 @@ class DeviceQuestion:
         self.levels = {name: blur_of(self.mechanism, name) for name in names}
 
     def value(self, answers: Mapping[str, Any]) -> Any:
-        """Read and check the person's answer to this question as plain data; None where it is missing."""
+        """Return the person's answer to this question, checked: a text, a number, a list or a dict of numbers.
+
+        ``answers``: the true values by column. None where the answer is missing; ValueError where the domain does not
+        have it, or the plan asks for one.
+        """
         if isinstance(self.domain, Row):
             numbers = {name: domain.clean(answers[name]).item() for name, domain in self.domain.columns.items()}
             return None if any(is_missing(number) for number in numbers.values()) else numbers
@@ -68,11 +74,17 @@ class DeviceQuestion:
         return int(number) if number.is_integer() else number
 
     def identity_of_answer(self, value: Any) -> str:
-        """Return ``identity_of([same_name, value])``, the hash that names an answer; most of its text is cached."""
+        """Return a hash that names this question and an answer, to recognise the same answer without storing it.
+
+        ``value``: the answer as ``value`` returns it.
+        """
         return hashlib.sha256(f"{self._opening}{canonical_text(value)}]".encode()).hexdigest()
 
     def level(self, name: str | None) -> str | None:
-        """Return the level that a person chose, checked, or the default one; None where there is nothing to choose."""
+        """Return the level (strength of blur) that a person chose, checked, or the default where ``name`` is None.
+
+        None where the plan leaves no choice.
+        """
         if self.mechanism is None or not self.has_levels:
             return None
         chosen = self.mechanism.default if is_missing(name) else name
@@ -80,15 +92,15 @@ class DeviceQuestion:
         return chosen
 
     def has_domain_of(self, entry: LedgerEntry) -> bool:
-        """Return whether a remembered report is about a value of the same domain."""
+        """Return whether a report that the ledger remembers was about the same set of possible answers."""
         return entry.domain is self.domain_spec or entry.domain_identity == self.domain_identity
 
     def blur_of_entry(self, entry: LedgerEntry) -> AnswerBlur:
-        """Return this question's blur at the level at which a remembered report was drawn."""
+        """Return the blur of this question at the level (strength) at which a report in the ledger was drawn."""
         return self.levels[entry.level if self.has_levels else None]
 
     def can_send(self, entry: LedgerEntry) -> bool:
-        """Return whether a remembered report can be sent as a report of this question."""
+        """Return whether an earlier report from the ledger can be sent again as a report of this question."""
         if (entry.mechanism is None) != (self.mechanism is None):
             return False
         if self.has_levels and entry.level not in self.levels:
@@ -97,7 +109,8 @@ class DeviceQuestion:
 
 
 def blur_of(mechanism: Mechanism | None, level: str | None) -> AnswerBlur:
-    """Return the blur of a mechanism at one level; without a mechanism the one that sends answers as they are."""
+    """Return how answers are blurred by a mechanism at one level (strength); without a mechanism they stay as they are.
+    """
     if mechanism is None or not mechanism.levels:
         return AnswerBlur(mechanism)
     channel = mechanism.level(level)
@@ -109,7 +122,10 @@ def blur_of(mechanism: Mechanism | None, level: str | None) -> AnswerBlur:
 
 
 class AnswerBlur:
-    """How an answer becomes a report at one level; this class sends it as it is, or blurs several numbers at once.
+    """The way in which an answer becomes a report, at one level (strength of blur) where there are several.
+
+    This base class sends the answer as it is, or blurs several numbers at once; subclasses blur values, sets and
+    baskets. ``mechanism``: what blurs; None: nothing does.
 
     A device draws a report once (``draw``) and remembers it; what it sends at every round is made from that (``send``).
     """
@@ -121,20 +137,30 @@ class AnswerBlur:
         self.mechanism = mechanism
 
     def draw(self, value: Any, words: KeyedWords, question: str) -> Any:
-        """Draw the report of a value that the device remembers, as plain data, by its key's ``words``."""
+        """Blur an answer, and return the report that the device remembers, as plain data.
+
+        ``words``: the random bits that the device's secret gives; ``question``: a text with which they differ from
+        question to question. The same secret, text and answer give the same report.
+        """
         return value if self.mechanism is None else self.mechanism.randomize(value, key=words.secret, question=question)
 
     def can_send(self, report: Any, *, same: bool) -> bool:
-        """Return whether a remembered report can be sent at this level; ``same``: its mechanism is this one."""
+        """Return whether an earlier report from the ledger can be sent again at this level (strength of blur).
+
+        ``report``: the report (None: a missing answer); ``same``: whether exactly this mechanism drew it.
+        """
         return same
 
     def send(self, report: Any) -> Any:
-        """Return what is sent of a remembered report."""
+        """Return what the device sends, made from the report that it remembers: usually that report itself."""
         return report
 
 
 class ValueBlur(AnswerBlur):
-    """The blur of one value by a channel; a remembered number of another grid is sent as the nearest of this grid."""
+    """The blur of one value, a number or a category, by a channel.
+
+    An earlier report that lies on another grid of numbers is sent as the nearest number of this channel's grid.
+    """
 
     def __init__(self, channel: Channel) -> None:
         super().__init__(channel)
@@ -158,7 +184,10 @@ class ValueBlur(AnswerBlur):
 
 
 class SetBlur(ValueBlur):
-    """The blur of a category into a set of them, whose report is a number that only the same mechanism can read."""
+    """The blur of a category into a random set of categories.
+
+    It is sent as a number (seed), from which only the same mechanism can read the set.
+    """
 
     def draw(self, value: Any, words: KeyedWords, question: str) -> dict[str, Any]:
         return {"seed": super().draw(value, words, question)}
@@ -171,7 +200,10 @@ class SetBlur(ValueBlur):
 
 
 class RoundsBlur(ValueBlur):
-    """The blur of a longitudinal channel: its permanent report is remembered, and blurred afresh at every round."""
+    """The blur of an answer that is asked for again and again: blurred once for good, and at every round blurred again.
+
+    The device remembers the first, permanent report, and sends the second.
+    """
 
     afresh = True
 
@@ -184,9 +216,9 @@ class RoundsBlur(ValueBlur):
 
 
 class BasketBlur(AnswerBlur):
-    """The blur of a basket, whose report is a seed where the channel has seeds, else a bitmap.
+    """The blur of a basket (a set of items), whose report is a short seed where the channel has seeds, else a bitmap.
 
-    Only the same mechanism can read a seed; a bitmap is read alike by all.
+    Only the mechanism that drew a seed can read it; a bitmap (a bit an item) is read alike by all.
     """
 
     def __init__(self, channel: SelectASize) -> None:
@@ -208,7 +240,7 @@ class BasketBlur(AnswerBlur):
         return basket.get("size") in self.channel.sizes and (same or "bitmap" in basket)
 
     def bitmap(self, sent: dict[str, Any]) -> BasketReports:
-        """Return a sent report as `BasketReports` of bitmaps, which counts take."""
+        """Return a basket's report, as it was sent, as `BasketReports` of bitmaps (a bit an item), to be counted."""
         form = "seed" if "seed" in sent else "bitmap"
         data = [bytes.fromhex(sent[form])]
         return self.channel.expand(BasketReports.of_bytes(self.channel.items, [sent["size"]], data, form == "seed"))

@@ -38,7 +38,7 @@ HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Us
 
 @dataclass(frozen=True)
 class Answer:
-    """A collector's answer to one request."""
+    """A collector's answer to one HTTP request; also that none came."""
 
     status: int = 0  # the HTTP status; 0: no answer came
     data: bytes = b""  # the body
@@ -47,17 +47,17 @@ class Answer:
 
     @property
     def good(self) -> bool:
-        """Whether the request succeeded."""
+        """Whether the request succeeded (status 2xx)."""
         return 200 <= self.status < 300
 
     @property
     def final(self) -> bool:
-        """Whether the request was refused in a way that will not change."""
+        """Whether the collector refused the request in a way that trying again will not change (most statuses 4xx)."""
         return 400 <= self.status < 500 and self.status not in NOT_YET
 
     @property
     def description(self) -> str:
-        """What came back, as words that follow an address: answered 404 Not Found."""
+        """What came back, as words that follow an address in an error, for example "answered 404 Not Found"."""
         if not self.status:
             return f"no connection ({self.reason})"
         if self.good:
@@ -68,7 +68,7 @@ class Answer:
         return f"answered {self.status} {phrases.get(self.status, '')}".rstrip()
 
     def sort_reports(self, ids: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-        """Return (ids that the collector accepted, reasons by id that it refused), of the ids that were sent.
+        """Return (list of the ids that the collector accepted, dict from refused id to reason), of the ``ids`` sent.
 
         An id that the answer does not name is in neither; an answer that cannot be read names none.
         """
@@ -91,17 +91,20 @@ class Answer:
 
 
 class _AsItIs(HTTPErrorProcessor):
-    """A handler that passes every answer on: no redirect is followed, and no status is an exception."""
+    """A handler for urllib that passes every answer on: no redirect is followed, and no status is an exception."""
 
     def http_response(self, request: Request, response: Any) -> Any:
-        """Return the response as it is."""
+        """Return the response as it is, whatever its status."""
         return response
 
     https_response = http_response
 
 
 def request(submit: str, body: bytes | None, id: str, seconds: float) -> Answer:
-    """Post a body to the address that takes reports, or without a body withdraw the report of this id."""
+    """Send reports to a collector (POST of the ``body``), or without a body withdraw the report ``id`` (DELETE).
+
+    ``submit``: the address that takes reports; ``seconds``: how long to wait for the answer.
+    """
     parts = urlsplit(submit)
     if body is None:
         parts = parts._replace(path=f"{parts.path.rstrip('/')}/{id}")
@@ -112,9 +115,9 @@ def ask(
     address: str, method: str = "GET", body: bytes | None = None, seconds: float = 15.0, *, token: str = "",
     most: int = MOST_READ,
 ) -> Answer:
-    """Send one HTTP request and return its answer; without an answer its status is 0.
+    """Send one HTTP request and return the answer, an ``Answer``; if none came its status is 0.
 
-    ``seconds`` and ``most``: the time and the bytes that the answer may take; ``token``: sent as a bearer's. Requests
+    ``seconds`` and ``most``: the time and the bytes that the answer may take; ``token``: sent as bearer token. Requests
     to this machine itself pass no proxy.
     """
     until = time.monotonic() + seconds
@@ -130,7 +133,11 @@ def ask(
 
 
 def _read(response: Any, until: float, most: int) -> bytes:
-    """Read a response's body, of at most so many bytes and until this time of the monotonic clock."""
+    """Read the body of an HTTP response, with limits against a server that sends too much or too slowly.
+
+    ``until``: the time of the monotonic clock when it must end, else TimeoutError; ``most``: the most bytes, else
+    ValueError.
+    """
     data = b""
     while part := response.read1(1 << 16):
         data += part
@@ -142,7 +149,10 @@ def _read(response: Any, until: float, most: int) -> bytes:
 
 
 def _read_wait(text: str) -> float:
-    """Read a Retry-After header, a number of seconds or a date, as seconds from now; 0 where it cannot be read."""
+    """Read the text of a Retry-After header, a number of seconds or a date, as seconds from now; 0 if unreadable.
+
+    It is cut to LONGEST_PAUSE.
+    """
     seconds = 0.0
     with suppress(ValueError):
         seconds = float(text) if text.isdigit() else parsedate_to_datetime(text).timestamp() - time.time()
@@ -150,9 +160,9 @@ def _read_wait(text: str) -> float:
 
 
 def check_address(address: str, insecure: bool = False) -> SplitResult:
-    """Return the parts of an address that reports may be sent to: https, or http on this machine.
+    """Return the parts of an address that reports may be sent to; ValueError for any other address.
 
-    ``insecure`` permits http to other machines. ValueError for any other address.
+    That is https, or http on this machine; ``insecure``: True: http to other machines too.
     """
     try:
         parts = urlsplit(address)
@@ -167,7 +177,7 @@ def check_address(address: str, insecure: bool = False) -> SplitResult:
 
 
 def origin_of(address: str) -> str:
-    """Return the origin of an address (scheme, host and unusual port), as browsers write it.
+    """Return the origin of a web address (scheme, host and unusual port) as text, as browsers write it.
 
     >>> origin_of("HTTPS://Town.example:443/submit")
     'https://town.example'
@@ -179,7 +189,7 @@ def origin_of(address: str) -> str:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Return whether a host is this machine itself."""
+    """Return whether a host name or address is this machine itself ("localhost", 127.0.0.1, ::1)."""
     try:
         return host == "localhost" or ip_address(host or "").is_loopback
     except ValueError:

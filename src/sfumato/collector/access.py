@@ -30,9 +30,10 @@ would make long surveys renew their tokens."""
 
 
 def issue_token(connection: Connection, survey: Survey | None, scopes: Iterable[str] = SCOPES, days: float = 30) -> str:
-    """Make a token, for one survey or for all (None), and return it; the store keeps its hash only.
+    """Make an analyst's token for one survey or for all (None), and return it; the store keeps its hash only.
 
-    ``scopes``: what it permits, keys of ``SCOPES``. ``days``: how long it is valid.
+    ``scopes``: what it permits, keys of ``SCOPES``. ``days``: how long it is valid. ValueError: a scope is unknown, or
+    the end is not within ten years.
     """
     scopes = list(scopes)
     for scope in scopes:
@@ -47,11 +48,11 @@ def issue_token(connection: Connection, survey: Survey | None, scopes: Iterable[
 
 
 def refusal_of(connection: Connection, token: str, survey: int | None, scope: str) -> str:
-    """Return why a token does not permit a scope of a survey: "token", "scope", or "" if it does permit it.
+    """Return why an analyst's token does not permit what is asked: "token", "scope", or "" if it does permit it.
 
     "token": it is unknown, revoked or past its end. "scope": it is for another survey or other scopes. ``survey``: the
-    survey's number; None: every survey. An unknown token takes the same steps, and so the same time, as one that is
-    stored.
+    survey's number; None: every survey; ``scope``: what is asked, a key of ``SCOPES``. An unknown token takes the same
+    steps, and so the same time, as one that is stored.
     """
     form = TOKEN.fullmatch(token)
     id, secret = form.groups() if form else ("", "")
@@ -70,9 +71,10 @@ def valid_tokens(connection: Connection) -> list[tuple[str, int | None, str, str
 
 
 def issue_invitations(connection: Connection, survey: Survey, number: int) -> list[str]:
-    """Make so many single-use invitations and return their codes; the store keeps their hashes only.
+    """Make ``number`` single-use invitations to a survey and return their codes; the store keeps their hashes only.
 
-    A code has 15 random bytes, 20 letters in a link: nobody can guess one, even of a million.
+    A code has 15 random bytes, 20 letters in a link: nobody can guess one, even of a million. ValueError: the survey is
+    open to everybody.
     """
     if not survey.invited:
         raise ValueError(f"survey {survey.name!r} is open to everybody; open it with --invited to need invitations")
@@ -87,5 +89,5 @@ def invitation_hash(code: str) -> bytes:
 
 
 def _hash(text: str) -> bytes:
-    """Return the SHA-256 of a text."""
+    """Return the SHA-256 of a text, as 32 bytes."""
     return hashlib.sha256(text.encode()).digest()

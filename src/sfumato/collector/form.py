@@ -41,7 +41,7 @@ class ReportError(ValueError):
 
 @dataclass(frozen=True)
 class QuestionCodec:
-    """How the reports to one question are checked, packed into a row and read from rows."""
+    """How the reports to one question are checked, packed into a row of bytes, and read from rows as columns."""
 
     names: tuple[str, ...]
     """The names of its values in a report's JSON."""
@@ -79,11 +79,14 @@ class ReportForm:
 
     @property
     def width(self) -> int:
-        """The bytes of a row."""
+        """The number of bytes of a row, which is one report as it is stored."""
         return self._row.size
 
     def pack(self, report: Mapping[str, Any]) -> bytes:
-        """Check a report and return its row. ReportError: no device sends it under this plan."""
+        """Check a report, given by column, and return its row of bytes.
+
+        ReportError: no device sends it under this plan.
+        """
         if len(report) != len(self._names) or not self._names.issuperset(report):
             wrong = min(self._names.symmetric_difference(report))
             raise ReportError(f"the report and the plan differ in {wrong[:80]!r}")
@@ -95,7 +98,10 @@ class ReportForm:
         return self._row.pack(*values)
 
     def table(self, rows: Iterable[bytes]) -> Any:
-        """Return rows as a PyArrow table with the columns of a file of reports: codes, levels and clear answers."""
+        """Return stored reports as a PyArrow table with the columns of a file of reports: codes, levels, clear answers.
+
+        ``rows``: their rows of bytes.
+        """
         import pyarrow as pa
 
         records = np.frombuffer(b"".join(rows), dtype=self._type)
@@ -106,7 +112,10 @@ class ReportForm:
 
 
 def codec_of(attribute: Attribute) -> QuestionCodec:
-    """Return the codec of the reports to one question. ValueError: they cannot be collected."""
+    """Return the codec that checks, packs and reads the reports to one question.
+
+    ValueError: they cannot be collected.
+    """
     channel, name = attribute.channel, attribute.name
     if isinstance(channel, CorrelatedNoise):
         return _correlated_codec(channel)
@@ -123,12 +132,15 @@ def codec_of(attribute: Attribute) -> QuestionCodec:
 
 
 def _refusal(name: str) -> ReportError:
-    """Return the error that refuses a value by the name of its question or column."""
+    """Return the error that refuses a value of a report.
+
+    It states the name of the question or column, not the value.
+    """
     return ReportError(f"{name[:80]}: not a report of this plan")
 
 
 def _coder(name: str, channel: Channel) -> Callable[[Any], int]:
-    """Return a function from a report to its code in the channel's outputs, or to −1 if it is missing and may be.
+    """Return a function from a report to its code: its number among the channel's reports, −1 if missing is allowed.
 
     The function raises a ReportError for anything that the channel cannot report.
     """
@@ -151,7 +163,10 @@ def _coder(name: str, channel: Channel) -> Callable[[Any], int]:
 
 
 def _label_coder(name: str, labels: Iterable[Any], may_miss: bool) -> Callable[[Any], int]:
-    """Return a function from a label to its position; from None to −1 if ``may_miss``; ReportError for all else."""
+    """Return a function from a label to its position among ``labels``, and from None to −1 if ``may_miss``.
+
+    The function raises a ReportError for anything else.
+    """
     codes: dict[Any, int] = {label: code for code, label in enumerate(labels)}
     if may_miss:
         codes[None] = MISSING
@@ -166,7 +181,7 @@ def _label_coder(name: str, labels: Iterable[Any], may_miss: bool) -> Callable[[
 
 
 def _code_codec(name: str, channel: Channel) -> QuestionCodec:
-    """Return the codec of a question with one level: the code of its report, 4 bytes."""
+    """Return the codec (checks, packs, reads) of a question with one strength of blur: its report's code in 4 bytes."""
     code, column = _coder(name, channel), name + CODE_SUFFIX
     return QuestionCodec(
         (name,), "i", ((column, "<i4"),), lambda report: (code(report[name]),), lambda rows: {column: rows[column]}
@@ -174,7 +189,11 @@ def _code_codec(name: str, channel: Channel) -> QuestionCodec:
 
 
 def _level_codec(name: str, levels: Mapping[str, Channel]) -> QuestionCodec:
-    """Return the codec of a question with levels: the code within the level, 4 bytes, and the level's index, 1 byte."""
+    """Return the codec (checks, packs, reads) of a question for which people choose a level, how strongly to blur.
+
+    In a row it has the report's code within the level, 4 bytes, and the level's index, 1 byte. ``levels``: their
+    channels.
+    """
     coders = {level: (index, _coder(name, channel)) for index, (level, channel) in enumerate(levels.items())}
     column, chosen = name + CODE_SUFFIX, name + LEVEL_SUFFIX
 
@@ -195,7 +214,10 @@ def _level_codec(name: str, levels: Mapping[str, Channel]) -> QuestionCodec:
 
 
 def _clear_label_codec(name: str, domain: Any) -> QuestionCodec:
-    """Return the codec of a question whose category is sent in the clear: its position among the labels, 4 bytes."""
+    """Return the codec (checks, packs, reads) of a question whose category is sent in the clear.
+
+    In a row it has the category's position among the labels, 4 bytes.
+    """
     if not _fit_a_column(domain.labels):
         raise ValueError(f"attributes.{name}: no column holds categories of such kinds; write all of them as text")
     code = _label_coder(name, domain.labels, may_miss=True)
@@ -210,14 +232,17 @@ def _clear_label_codec(name: str, domain: Any) -> QuestionCodec:
 
 
 def _fit_a_column(labels: Iterable[Any]) -> bool:
-    """Return whether one column of a table can hold the labels: all texts, all truth values, or all numbers."""
+    """Return whether one column of a table can hold all the labels: texts only, truth values only, or numbers only."""
     kinds = {"number" if type(label) in NUMBERS else type(label).__name__ for label in labels}
     small = all(-LARGEST_INTEGER <= label < LARGEST_INTEGER for label in labels if type(label) is int)
     return len(kinds) == 1 and small
 
 
 def _clear_number_codec(name: str, domain: Any) -> QuestionCodec:
-    """Return the codec of a question whose number is sent in the clear: 8 bytes, NaN for a missing answer."""
+    """Return the codec (checks, packs, reads) of a question whose number is sent in the clear.
+
+    In a row it has 8 bytes, NaN for a missing answer.
+    """
 
     def pack(report: Mapping[str, Any]) -> tuple[float]:
         value = report[name]
@@ -238,9 +263,10 @@ def _clear_number_codec(name: str, domain: Any) -> QuestionCodec:
 
 
 def _correlated_codec(channel: CorrelatedNoise) -> QuestionCodec:
-    """Return the codec of several numbers that get correlated noise together: 8 bytes each, all NaN if missing.
+    """Return the codec (checks, packs, reads) of several numbers that get correlated noise together.
 
-    Each lies on its grid, or beyond the grid's ends as far as its noise reaches.
+    In a row each has 8 bytes; all are NaN if missing. Each lies on its grid, or beyond the grid's ends as far as its
+    noise reaches.
     """
     grids: dict[str, Grid] = dict(zip(channel.domains, channel.inputs, strict=True))
     ends = {

@@ -54,5 +54,5 @@ class RefusedError(Exception):
         super().__init__(self.sentence)
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that belong to the status."""
+        """Return the HTTP headers that belong to the refusal's status, such as Retry-After; empty for most."""
         return HEADERS.get(self.status, {})

@@ -72,7 +72,7 @@ def start(
 
 
 def _open(connection: Connection, plan: Plan, settings: Settings) -> None:
-    """Open the survey of a plan unless the store has it. UnservablePlanError: it cannot be opened."""
+    """Open the survey of a plan in the store unless it has it. UnservablePlanError: it cannot be opened."""
     try:
         ensure_survey(connection, plan, keep_days=settings.keep_days, invited=settings.invited)
     except ValueError as error:
@@ -91,11 +91,11 @@ def stopped_by_signals(server: Server) -> Iterator[None]:
 
 
 class Collector:
-    """A running collector, which stops at `stop` or at the end of a ``with`` block. `start` makes it.
+    """A running service that takes reports over HTTP; it stops at `stop` or at the end of a with block.
 
-    ``address``: where it answers, as http://127.0.0.1:8000. ``token``: a token for an analyst that permits everything;
-    None: one is valid already, or none was wanted. ``surveys``: the surveys of the store when it started. ``service``:
-    what its endpoints share. ``server``: the HTTP server. ``resources``: what `stop` closes.
+    `start` makes it. ``address``: where it answers, as http://127.0.0.1:8000. ``token``: a token for an analyst that
+    permits everything; None: one is valid already, or none was wanted. ``surveys``: the surveys of the store when it
+    started. ``service``: what its endpoints share. ``server``: the HTTP server. ``resources``: what `stop` closes.
     """
 
     def __init__(
@@ -110,11 +110,14 @@ class Collector:
         return f"{self.address}/{survey}/"
 
     def stop(self) -> None:
-        """Answer the requests under way, end the server and release the store; a second call does nothing."""
+        """Stop the service: answer the requests under way, end the server and release the store.
+
+        A second call does nothing.
+        """
         self._resources.close()
 
     def wait(self) -> None:
-        """Wait until the server has ended."""
+        """Wait until the server has ended, for instance by Ctrl-C."""
         self._server.thread.join()
 
     def __enter__(self) -> Self:

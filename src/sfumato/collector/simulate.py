@@ -46,7 +46,7 @@ LONGEST_PAUSE = 10.0
 
 
 def draw_people(plan: Plan, n: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Draw the true answers of n people, by column: every answer that the plan's domains permit is equally likely."""
+    """Draw the true answers of n simulated people, as a dict by column; all answers of a domain are equally likely."""
     people: dict[str, Any] = {}
     for name, attribute in plan.attributes.items():
         domains = attribute.domain.columns if isinstance(attribute.domain, Row) else {name: attribute.domain}
@@ -55,7 +55,10 @@ def draw_people(plan: Plan, n: int, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _draw_column(domain: Any, n: int, rng: np.random.Generator, channel: Any) -> Any:
-    """Draw n values of a domain, all equally likely; baskets with the sizes of their channel."""
+    """Draw n values of a domain, all equally likely, as an array.
+
+    Of items a list of baskets with the channel's sizes.
+    """
     if isinstance(domain, Interval) and domain.integer:
         return rng.integers(int(domain.low), int(domain.high), n, endpoint=True)
     if isinstance(domain, Interval):
@@ -67,7 +70,7 @@ def _draw_column(domain: Any, n: int, rng: np.random.Generator, channel: Any) ->
 
 
 def equal_levels(plan: Plan) -> dict[str, dict[str, float]]:
-    """Return, for every question with levels, the share of people who choose each level: the same for all."""
+    """Return equal shares of people for all levels (strengths of blur) of a question, as {question: {level: share}}."""
     channels = {name: each.channel for name, each in plan.attributes.items() if each.channel and each.has_levels}
     return {name: {str(level): 1 / len(each.levels) for level in each.levels} for name, each in channels.items()}
 
@@ -76,10 +79,10 @@ def reports_of(
     plan: Plan, people: Mapping[str, Any], rng: np.random.Generator | None = None,
     levels: Mapping[str, Any] | None = None,
 ) -> dict[str, list[Any]]:
-    """Blur people's answers and return their reports, by column, as devices send them.
+    """Blur people's answers and return their reports as devices send them: a dict of lists by column.
 
-    ``people``: true answers by column. ``rng``: None for secure noise. ``levels``: by question the levels that people
-    choose, or their shares.
+    ``people``: true answers by column. ``rng``: None for secure noise. ``levels``: by question the levels (strengths of
+    blur) that people choose, or their shares.
     """
     baskets = {name: each.channel for name, each in plan.attributes.items() if isinstance(each.channel, SelectASize)}
     others = {name: each for name, each in plan.attributes.items() if name not in baskets}
@@ -92,14 +95,15 @@ def reports_of(
 
 
 def as_sent(column: Any) -> list[Any]:
-    """Return a column of reports as plain data for JSON, with None for missing ones."""
+    """Return a column of reports as a list for JSON, with None for missing ones."""
     return [None if is_missing(value) else value for value in as_array(column).tolist()]
 
 
 def _basket_reports(channel: SelectASize, baskets: Any, rng: np.random.Generator | None) -> list[Any]:
-    """Blur baskets and return their reports: the size, and a seed or a bitmap in hexadecimal digits.
+    """Blur baskets and return their reports as devices send them: dicts of the size, and a seed or a bitmap.
 
-    A seed has as many bytes as those of its size need, a bitmap whole words of 8 bytes.
+    Both are in hexadecimal digits. A seed has as many bytes as those of its size need, a bitmap whole words of 8 bytes.
+    ``rng``: None for secure noise.
     """
     form = "seed" if channel.has_seeds else "bitmap"
     blurred = channel.randomize(baskets, rng, compress=channel.has_seeds)
@@ -127,7 +131,7 @@ class Outcome:
 
     @property
     def sent(self) -> int:
-        """The number of all reports."""
+        """The number of all reports that were to be sent: accepted, refused and not answered."""
         return self.accepted + sum(self.refused.values()) + self.unanswered
 
     @property
@@ -161,10 +165,10 @@ class Crowd:
         self, reports: Mapping[str, Sequence[Any]], *, rng: np.random.Generator | None = None,
         invitations: Iterator[str] | None = None,
     ) -> None:
-        """Send reports and wait until each is accepted, refused or given up on.
+        """Send reports to the survey and wait until each is accepted, refused or given up on.
 
-        ``reports``: by column, as `reports_of` returns them. ``rng``: draws their ids, None for secure ones.
-        ``invitations``: the codes that they use, one each; None: none.
+        They are counted in ``outcome``. ``reports``: by column, as `reports_of` returns them. ``rng``: draws their ids,
+        None for secure ones. ``invitations``: the codes that they use, one each; None: none.
         """
         began, names = time.perf_counter(), list(reports)
         messages = [
@@ -179,7 +183,10 @@ class Crowd:
         self.outcome.seconds += time.perf_counter() - began
 
     def _deliver(self, batch: list[dict[str, Any]]) -> None:
-        """Send a batch until each of its reports is accepted or refused; after ``TRIES`` give up on all batches."""
+        """Send a batch of reports again and again until each is accepted or refused.
+
+        After ``TRIES`` tries this batch and all later ones are given up.
+        """
         for attempt in range(TRIES):
             if self.outcome.problem:
                 break
@@ -195,7 +202,10 @@ class Crowd:
             self.outcome.unanswered += len(batch)
 
     def _settle(self, batch: list[dict[str, Any]], answer: Answer, size: int) -> list[dict[str, Any]]:
-        """Count the reports of a batch that the answer accepts or refuses; return the others. ``size``: of the body."""
+        """Count the reports of a batch that a collector's answer accepts or refuses; return the others.
+
+        ``size``: the bytes of the request's body, which are counted too.
+        """
         accepted, refused = answer.sort_reports([message["id"] for message in batch])
         if answer.final and not accepted and not refused:
             refused = dict.fromkeys((message["id"] for message in batch), _reason(answer))
@@ -209,7 +219,10 @@ class Crowd:
 
 
 def _submit_address(plan: Plan, address: str) -> str:
-    """Read the survey at an address and return where it takes reports. ValueError: it is not the plan's survey."""
+    """Read the survey at an address and return the URL to which its reports are sent.
+
+    ValueError: it has another plan.
+    """
     check_address(address)
     page = address.rstrip("/") + "/"
     answer = ask(page + "survey.json", most=LARGEST_SURVEY)
@@ -232,7 +245,7 @@ def _submit_address(plan: Plan, address: str) -> str:
 
 
 def _reason(answer: Answer) -> str:
-    """Return the reason that a collector gives for a refused request, or what its status means."""
+    """Return why a collector refused a request: its own words, or what the HTTP status means."""
     try:
         return str(json.loads(answer.data)["reason"])
     except (ValueError, KeyError, TypeError):

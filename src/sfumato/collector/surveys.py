@@ -10,7 +10,7 @@ from sfumato.plan import Plan
 def ensure_survey(
     connection: Connection, plan: Plan, *, name: str = "", keep_days: int | None = None, invited: bool = False
 ) -> Survey:
-    """Return the survey of a plan, opened if the store has none of its name.
+    """Return the survey of a plan from the store; it is opened first if the store has none of its name.
 
     A survey that the store has stays as it is, open or closed. ValueError: it has another plan, or other values of
     ``invited`` and ``keep_days`` than those wanted.

@@ -37,7 +37,7 @@ def channels_by_name(channels: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def check_mechanism(channel: Any) -> Mechanism:
-    """Return ``channel`` if it is a mechanism (a channel, a choice of levels, …); otherwise raise TypeError."""
+    """Return ``channel`` unchanged if it blurs answers (a channel, a choice of channels, …); else raise TypeError."""
     if not isinstance(channel, Mechanism):
         shown = repr(channel) if isinstance(channel, str | int | float) else type(channel).__name__
         raise TypeError(f"channel={shown} is not a channel; pass the one that made the reports")
@@ -45,7 +45,7 @@ def check_mechanism(channel: Any) -> Mechanism:
 
 
 def check_channel(channel: Any) -> Channel:
-    """Return ``channel`` if it is a single channel whose reports can be counted by code; otherwise raise TypeError."""
+    """Return ``channel`` unchanged if it is a single one whose reports can be counted by code; else raise TypeError."""
     mechanism = check_mechanism(channel)
     if not isinstance(mechanism, Channel):
         raise TypeError(f"{channel.kind} is not a single channel; count each of its columns or levels")
@@ -55,9 +55,10 @@ def check_channel(channel: Any) -> Channel:
 
 
 def channels_by_level(channel: Any) -> dict[Any, Channel]:
-    """Return the channel of every level of a mechanism (level None where there is only one).
+    """Return the channel of every level of a mechanism (a strength of blurring that people choose), by level.
 
-    Raises TypeError where the reports of a level cannot be counted by code.
+    The one level is called None where there is nothing to choose. Raises TypeError where the reports of a level cannot
+    be counted by code.
     """
     channels = {level: check_channel(level_channel) for level, level_channel in check_mechanism(channel).levels.items()}
     if not channels:
@@ -66,9 +67,10 @@ def channels_by_level(channel: Any) -> dict[Any, Channel]:
 
 
 def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
-    """Return the classes in ``by`` (one label for each of ``size`` reports) and every report's class code.
+    """Return (the different classes, the number of every report's class among them).
 
-    (None, None) where ``by`` is None. A missing label raises ValueError.
+    ``by``: the class label of each of ``size`` reports; the classes are counted apart. (None, None) where ``by`` is
+    None. A missing label raises ValueError.
     """
     if by is None:
         return None, None
@@ -83,7 +85,7 @@ def classes_of(by: ArrayLike | None, size: int) -> tuple[tuple[Hashable, ...] | 
 
 
 def weights_of(weights: ArrayLike | None, size: int, name: str = "weights") -> Floats | None:
-    """Check the weights of ``size`` reports (people that each report stands for) and return them as floats.
+    """Return the weights of ``size`` reports, how many people each stands for, as floats, after checking them.
 
     None stays None: every report stands for one person. ``name`` is how errors call the argument.
     """

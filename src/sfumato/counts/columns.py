@@ -50,9 +50,10 @@ BaseCodes = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The reports of a column counted: ``histogram`` by base code, ``missing`` by level.
+    """How many reports of a column have each code (``histogram``), and how many are missing (``missing``).
 
-    Both have a leading axis of classes where classes are counted apart.
+    Missing ones are counted by level (the strength of blurring that people chose). Both arrays have a leading axis of
+    classes where classes are counted apart.
     """
 
     histogram: Codes
@@ -94,7 +95,10 @@ class Column:
 
     @cached_property
     def counted(self) -> Counted:
-        """The counts over the whole table, also where only a part of its codes is here."""
+        """How often each code occurs and how many reports are missing, over the whole table.
+
+        Also where only a part of the rows is here.
+        """
         if self.all_counts is not None:
             return self.all_counts
         levels = max(len(self.levels), 1)
@@ -102,7 +106,7 @@ class Column:
 
     @property
     def present(self) -> BaseCodes:
-        """The base codes, which must be in memory."""
+        """The code of every record's report, which must be in memory; elsewhere an error."""
         assert self.codes is not None, f"the reports of {self.name!r} are not in memory"
         return self.codes
 
@@ -118,13 +122,13 @@ class Column:
 
     @property
     def people(self) -> Codes:
-        """The number of records at each level, those with a missing report included."""
+        """The number of records at each level (strength of blurring), those with a missing report included."""
         ends = np.append(self.starts, self.size)
         sent = [self.histogram[low:high].sum() for low, high in pairwise(ends.tolist())]
         return np.asarray(sent + self.counted.missing, np.int64)
 
     def decoded(self) -> NDArray[Any]:
-        """Return the values that the base codes stand for (of a blurred column)."""
+        """Return the report of every record of a blurred column as a value instead of a code, as an array."""
         reports = np.empty(self.present.size, dtype=object)
         for index, channel in enumerate(self.levels.values()):
             of_level = slice(None) if self.level is None else self.level == index
@@ -133,16 +137,19 @@ class Column:
 
     @cached_property
     def ranks(self) -> BaseCodes:
-        """The code of every report in its own level's channel, −1 where it is missing."""
+        """The code of every report among those of its own level (strength of blurring), −1 where it is missing.
+
+        Base codes number the codes of all levels one after the other; these begin at 0 in each.
+        """
         if len(self.levels) < 2:
             return self.present
         return np.where(self.present < 0, MISSING, self.present - self.starts[self.level]).astype(np.int32)
 
 
 def code_counts(column: Column, group: Codes, groups: int, levels: int) -> tuple[Codes, Codes]:
-    """Count a column's reports by group.
+    """Count how many reports of a column have each code, apart for each group of records (such as a class).
 
-    ``group`` is the group of every record, 0 … groups − 1. Returns histogram[group, base code] and
+    ``group`` is the group of every record, 0 … groups − 1. Returns two arrays, histogram[group, base code] and
     missing[group, level], where ``levels`` is the number of levels.
     """
     width, kernels = column.size + levels, kernels_for(group.size)
@@ -180,7 +187,7 @@ def reports_in(table: Any, channels: Any) -> dict[str, NDArray[Any]]:
 
 
 def clear_column(name: str, values: NDArray[Any], planned: tuple[Hashable, ...] = ()) -> Column:
-    """Read a column that was sent in the clear.
+    """Read a column of answers that were sent as they are, not blurred, as codes (whole numbers) to be counted.
 
     Numbers are cut into at most CLEAR_BASE_CELLS runs of about equal counts; every label has its own code. ``planned``
     are the labels of the plan, which are used where every entry is missing.
@@ -201,13 +208,16 @@ def clear_column(name: str, values: NDArray[Any], planned: tuple[Hashable, ...] 
 
 
 def clear_numbers(name: str, values: Floats, counts: Codes, *, integer: bool) -> Column:
-    """Make a column of clear numbers, without codes, from the different ``values`` and how often each occurs."""
+    """Make a column of numbers that are not blurred, without the codes of single records.
+
+    ``values``: the different numbers, sorted. ``counts``: how often each occurs. ``integer``: whether all are whole.
+    """
     edges = quantile_edges(values, counts, CLEAR_BASE_CELLS)
     return Column(name, None, edges=edges, integer=integer, values=values, occurring=counts)
 
 
 def run_codes(column: Column, numbers: Floats) -> BaseCodes:
-    """Return the index of the run between the column's edges that each number lies in, −1 for NaN."""
+    """Return for each number the code of the interval between the column's edges that holds it, −1 for NaN."""
     assert column.edges is not None
     runs = np.searchsorted(column.edges[1:-1], numbers, side="right")
     return np.where(np.isnan(numbers), MISSING, runs).astype(np.int32)
@@ -219,14 +229,17 @@ def grid_cells(numbers: Floats, low: float, high: float) -> Codes:
 
 
 def on_grid(counts: Codes, low: float, high: float) -> tuple[Floats, Codes]:
-    """Return the middles of the cells of `grid_cells` with a count above zero, and these counts."""
+    """Return (the middles, the counts) of those cells of a fine grid from ``low`` to ``high`` that hold numbers.
+
+    ``counts``: of all MOST_VALUES cells. The middles then stand for the numbers.
+    """
     filled = np.flatnonzero(counts)
     middles = low + (filled + 0.5) * ((high - low) / MOST_VALUES)
     return np.asarray(middles, np.float64), counts[filled]
 
 
 def value_places(column: Column, numbers: Floats) -> Codes:
-    """Return the index of the value of the column that is nearest to each number; 0 where the column has no values."""
+    """Return for each number the index of the nearest of the column's different values; 0 where it has no values."""
     assert column.values is not None
     if not column.values.size:
         return np.zeros(numbers.size, np.int64)
@@ -236,7 +249,7 @@ def value_places(column: Column, numbers: Floats) -> Codes:
 
 
 def quantile_edges(unique: Floats, counts: Codes, cells: int) -> Floats:
-    """Return edges that cut sorted different values into at most ``cells`` cells of about equal counts.
+    """Return edges, as an array, that cut sorted different values into at most ``cells`` cells of about equal counts.
 
     Edges lie half-way between neighbouring values; ``counts`` says how often each value occurs.
     """
@@ -292,8 +305,10 @@ def _check_codes(values: NDArray[Any], size: int) -> None:
 
 
 def kernels_for(size: int) -> Any:
-    """Return the module of compiled loops, or None where numba is not installed or ``size`` reports are too few to
-    wait until it is loaded."""
+    """Return the module of compiled loops for counting ``size`` reports; None where NumPy counts them instead.
+
+    That is where numba is not installed, or the reports are too few to wait until it is loaded.
+    """
     worth = size >= WORTH_COMPILING or "sfumato.counts.kernels" in sys.modules
     return kernels_in("sfumato.counts.kernels") if worth else None
 
@@ -327,7 +342,9 @@ def _check_finite(reports: NDArray[Any]) -> None:
 
 
 def place_into(flat: Codes, codes: BaseCodes, cell_of_code: BaseCodes, cells: int, missing: int) -> None:
-    """Append one column's cells to the records' flat indices, in place: flat ← flat·cells + cell_of_code[code].
+    """Append one column's cells (groups of codes) to the records' indices in an array of counts, in place.
+
+        flat ← flat·cells + cell_of_code[code]
 
     ``flat`` is every record's index in the array of all combinations of the columns so far, ``cells`` the number of
     this column's cells. A missing report (code −1) counts as the cell ``missing``.
@@ -343,7 +360,7 @@ def place_into(flat: Codes, codes: BaseCodes, cell_of_code: BaseCodes, cells: in
 def sum_at(
     flat: Codes, weights: Floats | None, size: int, chosen: NDArray[np.bool_] | None = None
 ) -> NDArray[Any]:
-    """Sum the weights of the records at each flat index 0 … size − 1; where ``weights`` is None, count the records.
+    """Sum the weights of the records at each index 0 … size − 1 of a flattened array; without weights, count them.
 
     ``flat``: every record's index in the flattened array of all combinations of cells (or of groups and codes).
     ``chosen`` marks the records that count (None: all). Records with an index below zero are left out.
@@ -359,7 +376,7 @@ def sum_at(
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Sums beside the sums of weights, from which errors of weighted counts follow.
+    """Sums kept beside those of the weights where records have weights, from which the errors of counts follow.
 
     ``squares[class, code]``: summed squares of the weights. ``reports[class]`` and ``missing[class]``: how many reports
     were counted and how many were missing, whatever they weigh.
@@ -375,7 +392,7 @@ class Weighed:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The counted reports of one channel: ``histogram[class, code]`` and ``missing[class]``.
+    """How many reports of one channel have each code, ``histogram[class, code]``, and are missing, ``missing[class]``.
 
     Where reports have weights both are sums of weights, and ``weighed`` holds the sums of squares that errors need; it
     is None where every report counts once.
@@ -397,7 +414,7 @@ def tally(
     channel: Channel, codes: BaseCodes, group: Codes | None, groups: int, weights: Floats | None,
     squares: Floats | None = None,
 ) -> Tally:
-    """Count reports by group and code.
+    """Count how many reports of one channel have each code, apart for each group of records (such as a class).
 
     ``codes``: report codes, −1 for missing. ``group``: each report's group, 0 … groups − 1 (None: all in group 0).
     ``weights``: people that each report stands for (None: one). ``squares``: the weights' squares, if they were rounded

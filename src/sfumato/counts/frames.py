@@ -41,7 +41,10 @@ through the table more often."""
 
 @dataclass(frozen=True, eq=False)
 class Fetching(Question):
-    """The question for the rows of a fold themselves: a list of (places, Arrow rows), one for each batch."""
+    """The question for the rows of a fold themselves, to bring a sample into memory.
+
+    Answer: a list of (places, Arrow rows), one for each batch; a place is the number of a row in the whole table.
+    """
 
     names: tuple[str, ...]
     fold: Fold
@@ -56,19 +59,25 @@ class Fetching(Question):
 
 
 def _meant(plan: Plan) -> dict[str, Any]:
-    """Return how to read files without types (CSV) as a plan means them, as keyword arguments of `source_of`."""
+    """Return how to read files without types (CSV) so that texts, numbers and gaps are what a plan's questions expect.
+
+    As a dict of keyword arguments of `source_of`.
+    """
     convert = partial(_as_meant, plan)
     return {"text": text_columns(plan), "empty": plan.empty, "convert": convert}
 
 
 def _as_meant(plan: Plan, table: Any, before: int) -> Any:
-    """Return `as_meant` of a table, with the plan as first argument, for `functools.partial`."""
+    """Return an Arrow table read from text with its columns converted to what a plan's questions expect (`as_meant`).
+
+    ``before``: how many rows come before the table's first, for errors. The plan comes first for `functools.partial`.
+    """
     return as_meant(table, plan, before)
 
 
 @dataclass(frozen=True, eq=False)
 class QuestionWork:
-    """Work that a source runs over its batches: answer all questions of each batch and merge the answers.
+    """The function that runs where the rows are: it answers all questions of each batch of rows and merges the answers.
 
     The result is one answer a question, or None where there was no row.
     """
@@ -90,20 +99,26 @@ class QuestionWork:
         return f"{len(self.questions)} questions"
 
     def merged(self, parts: Sequence[list[Any]]) -> list[Any]:
-        """Return one answer a question from the answers for several parts of the rows."""
+        """Return the answers for all rows, one a question, from the lists of answers for several parts of the rows."""
         return [
             question.merged([part[index] for part in parts]) for index, question in enumerate(self.questions)
         ]
 
 
 def origins_of(batches: Iterator[RowBatch]) -> set[str | None]:
-    """Return the identities of the plans that made the rows, as the rows name them (None: a row names none)."""
+    """Return the set of identities (hashes) of the plans that made the rows, as the rows name them.
+
+    None among them: a row names none.
+    """
     return {origin for batch in batches for origin in batch.table.column(PLAN_COLUMN).unique().to_pylist()}
 
 
 @dataclass(frozen=True, eq=False)
 class FoldWork:
-    """Work that gets only those rows of each batch that are in all of some folds (under ``seed``)."""
+    """A function over batches of rows that gives another one, ``work``, only the rows in all of some folds.
+
+    A fold is a fixed part of the people, drawn by a hash under ``seed``.
+    """
 
     work: Callable[[Iterator[RowBatch]], Any]
     folds: tuple[Fold, ...]
@@ -121,7 +136,10 @@ class FoldWork:
 
 
 class FrameReports(Reports, elsewhere=True):
-    """Reports in files, in a database relation or on a cluster; parameters as in `Reports`."""
+    """A table of reports in files, in a database relation or on a cluster, counted in batches where the rows are.
+
+    The parameters are those of `Reports`, which makes it where the table is not in memory.
+    """
 
     in_memory = False
     on_pass: Callable[[int, float], None] | None = None
@@ -156,7 +174,10 @@ class FrameReports(Reports, elsewhere=True):
 
     @property
     def facts(self) -> TableFacts:
-        """What the first pass over the rows found out; the pass is made at the first use."""
+        """What the first pass over the rows found out: how many, which classes, columns and counts there are.
+
+        The pass is made at the first use.
+        """
         if self._facts is None:
             self._facts = self._survey()
         return self._facts
@@ -192,7 +213,11 @@ class FrameReports(Reports, elsewhere=True):
         raise TypeError("the reports are not in memory; read some of them with .sampled()")
 
     def _survey(self) -> TableFacts:
-        """Make the first pass over the rows (and a second where a clear column has too many different numbers)."""
+        """Make the first pass over the rows and return what counting needs to know of all of them.
+
+        How many rows, which classes, labels and numbers there are and how often each code occurs (`TableFacts`). A
+        second pass is made where a column that is not blurred has too many different numbers.
+        """
         if self.plan is not None:
             self.plan.check_origin(self.source.origins)
         survey: Surveyed | None = self._passed([Surveying(self.names)], self._schema(None))[0]
@@ -208,7 +233,11 @@ class FrameReports(Reports, elsewhere=True):
         return TableFacts(survey.rows, classes, columns, survey.coded, survey.largest)
 
     def _column(self, name: str, survey: Surveyed, grid: Codes | None) -> Column:
-        """Make a column without codes from the first pass; ``grid`` counts its numbers where too many differ."""
+        """Return what the codes of a column mean and how often each occurs, without the codes of single records.
+
+        ``survey``: what the first pass found. ``grid``: counts of the column's numbers by cell of a fine grid, where
+        too many differ to be kept one by one; None elsewhere.
+        """
         channel = self.channels[name]
         if channel is not None:
             levels = dict(channel.levels)
@@ -248,7 +277,7 @@ class FrameReports(Reports, elsewhere=True):
         return [self._tallied(self.blurred(name), by_class and self.target is not None) for name in names]
 
     def _tallied(self, column: Column, by_class: bool) -> Counts:
-        """Return the counts of a column's report codes, which the first pass made."""
+        """Return how many reports of a column have each report code, as `Counts`, from what the first pass counted."""
         counts, ends = self.facts.by_class[column.name], np.append(column.starts, column.size)
 
         def rows(part: Codes) -> Codes:
@@ -340,7 +369,7 @@ class FrameReports(Reports, elsewhere=True):
         return columns + [name + LEVEL_SUFFIX] * (name + LEVEL_SUFFIX in self._given)
 
     def _schema(self, facts: TableFacts | None) -> BatchSchema:
-        """Return what is needed to read a batch of these reports."""
+        """Return what is needed to read a batch of these rows as reports; ``facts``: None during the first pass."""
         return BatchSchema(
             self.names, self.channels, self._levels, self.target, self.label_channel, self._weight_column, self.seed,
             self._decoded, facts,
@@ -375,7 +404,10 @@ class FrameReports(Reports, elsewhere=True):
         return other
 
     def _other(self) -> FrameReports:
-        """Return a copy of these reports that will make its own first pass; passes of both are counted together."""
+        """Return a copy of these reports, for other columns or rows, that will make a first pass of its own.
+
+        The passes of both are counted together.
+        """
         other = copy(self)
         other._facts, other._answers = None, {}
         return other

@@ -10,7 +10,7 @@ from numba import njit
 
 @njit(cache=True, error_model="numpy")
 def nearest_codes(values: Any, first: float, stride: float, per: float, size: int) -> Any:
-    """Return the nearest grid code of each number, as `Grid.encode` rounds it.
+    """Return the code of the grid point nearest to each number, as `Grid.encode` rounds it.
 
     code = rint((value·per − first)/stride), limited to 0 … size − 1; −1 for NaN.
     """
@@ -23,7 +23,9 @@ def nearest_codes(values: Any, first: float, stride: float, per: float, size: in
 
 @njit(cache=True)
 def place_into(flat: Any, codes: Any, cell_of_code: Any, cells: int, missing: int) -> None:
-    """Append one column's cells to the records' flat indices, in place: flat ← flat·cells + cell_of_code[code].
+    """Append one column's cells (groups of codes) to the records' indices in an array of counts, in place.
+
+        flat ← flat·cells + cell_of_code[code]
 
     A code below zero (a missing report) counts as the cell ``missing``.
     """
@@ -33,8 +35,9 @@ def place_into(flat: Any, codes: Any, cell_of_code: Any, cells: int, missing: in
 
 @njit(cache=True)
 def sum_at(flat: Any, weights: Any, chosen: Any, size: int) -> Any:
-    """Sum the weights of the records at each flat index 0 … size − 1; records with an index below zero are left out.
+    """Return an array with the summed weights of the records at each index 0 … size − 1 of flattened counts.
 
+    ``flat``: every record's index; records with one below zero are left out.
     ``chosen`` marks the records that count; an empty array: all do.
     """
     sums = np.zeros(size)
@@ -46,8 +49,9 @@ def sum_at(flat: Any, weights: Any, chosen: Any, size: int) -> Any:
 
 @njit(cache=True)
 def count_at(flat: Any, chosen: Any, size: int) -> Any:
-    """Count the records at each flat index 0 … size − 1; records with an index below zero are left out.
+    """Return an array with the number of records at each index 0 … size − 1 of flattened counts.
 
+    ``flat``: every record's index; records with one below zero are left out.
     ``chosen`` marks the records that count; an empty array: all do.
     """
     counts = np.zeros(size, np.int64)
@@ -64,7 +68,10 @@ def count_at(flat: Any, chosen: Any, size: int) -> Any:
 
 @njit(cache=True)
 def count_codes(codes: Any, level: Any, group: Any, size: int, counts: Any) -> None:
-    """Add every report to counts[group, code], in place; a missing one to counts[group, size + its level]."""
+    """Count every report of a column, in place: a report at counts[group, code], a missing one after the codes.
+
+    That is at counts[group, size + level], level the number of the strength of blurring that the person chose.
+    """
     for i in range(codes.size):
         code = codes[i]
         if code < 0:

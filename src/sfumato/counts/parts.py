@@ -24,7 +24,9 @@ NOTHING: NDArray[Any] = np.zeros(0)
 
 @dataclass(frozen=True, eq=False)
 class TableFacts:
-    """What the first pass over a table found out about all of it.
+    """What is known of a whole table after the first pass over its rows, for example all labels of a column.
+
+    Every batch of rows is then read with the same codes.
 
     ``rows``: the number of records. ``classes``: the class labels, None without a class. ``columns``: every column
     without its codes. ``by_class``: the counts of every blurred column's base codes, one row a class (one row where
@@ -40,7 +42,9 @@ class TableFacts:
 
 @dataclass(frozen=True, eq=False)
 class BatchSchema:
-    """What is needed to read a batch of rows as reports; it is sent to where the rows are.
+    """What is needed to read a batch of rows as reports: which columns, their channels, the class, the weights.
+
+    It is sent to where the rows are.
 
     ``names``, ``channels``, ``levels``, ``target``, ``label_channel`` and ``seed`` as in `Reports`. ``weights``: the
     name of the column of weights. ``decoded``: the channels of columns of codes that are read as values. ``facts``:
@@ -59,7 +63,10 @@ class BatchSchema:
 
 
 class Part(Reports):
-    """The reports in one batch of a larger table; labels, edges and weights are those of the whole table."""
+    """The reports in one batch of rows of a larger table, countable like any others.
+
+    Labels of categories, edges of cells and the rounding of weights are those of the whole table.
+    """
 
     def __init__(self, schema: BatchSchema, batch: RowBatch) -> None:
         table, self._places, self.seed = batch.table, batch.places, schema.seed
@@ -75,7 +82,10 @@ class Part(Reports):
         self.weights = None if schema.weights is None else self._weights(schema.weights)
 
     def _weights(self, name: str) -> Floats:
-        """Read the weights from a column; after the first pass they are rounded as those of the whole table."""
+        """Read how many people each record stands for from the column ``name``.
+
+        After the first pass the weights are rounded as those of the whole table, so that sums are exact.
+        """
         given = weights_of(read_column(self.raw(name), name), self._size, f"column {name!r}")
         assert given is not None
         return given if self.schema.facts is None else whole_weights(given, self._largest, self._all)
@@ -93,7 +103,10 @@ class Part(Reports):
         return name in self._given
 
     def encoded(self, name: str, encode: Callable[[Any], Any]) -> NDArray[Any]:
-        """Encode the values of a column as whole numbers, −1 for missing; of texts every different one once."""
+        """Return the values of a column as whole numbers, −1 for missing, as the function ``encode`` turns them.
+
+        Of texts every different one is encoded once.
+        """
         column = self.raw(name)
         labels, indices = labels_in(column)
         if labels is None:
@@ -103,7 +116,7 @@ class Part(Reports):
 
     @property
     def class_codes(self) -> Codes | None:  # type: ignore[override]
-        """The class code of every record, read at the first use; None without a class."""
+        """The number of every record's class among ``classes``, read at the first use; None without a class."""
         if self.classes is None or self.target is None:
             return None
         if self._class_codes is None:
@@ -113,7 +126,7 @@ class Part(Reports):
     _class_codes: Codes | None = None
 
     def _read_classes(self) -> Codes:
-        """Read the class code of every record."""
+        """Read the number of every record's class from the class column."""
         assert self.target is not None and self.classes is not None
         channel = self.label_channel
         if channel is None:
@@ -124,7 +137,7 @@ class Part(Reports):
         return check_labelled(base_codes(codes, channel, True, self.target, self._places))
 
     def _read(self, name: str) -> Column:
-        """Read a column: the base codes of this batch, with the meaning that they have in the whole table."""
+        """Read a column: the codes of this batch's reports, and what they mean in the whole table."""
         channel, facts = self.channels[name], self.schema.facts
         if channel is None:
             assert facts is not None
@@ -161,11 +174,14 @@ class Part(Reports):
 
     @staticmethod
     def _take(column: Any, rows: Codes | None) -> Any:
-        """Return some rows of an Arrow column (None: all)."""
+        """Return some rows of an Arrow column. ``rows``: their numbers; None: all."""
         return column if rows is None else column.take(rows)
 
     def _level(self, name: str, channel: Any) -> BaseCodes:
-        """Return the index of every record's level among the channel's levels; the default's where none is given."""
+        """Return which level (strength of blurring) every record of a column came through, as an array of indices.
+
+        Indices are among ``channel.levels``; the default's where none is given.
+        """
         order = {level: index for index, level in enumerate(channel.levels)}
         if name + LEVEL_SUFFIX not in self._given:
             wanted = self._levels.get(name)
@@ -179,7 +195,7 @@ class Part(Reports):
         return np.where(indices < 0, order[channel.default], indices).astype(np.int32)
 
     def _clear_codes(self, column: Column) -> BaseCodes:
-        """Return the base codes of a clear column in this batch, −1 for missing."""
+        """Return the codes of a column that is not blurred, in this batch, −1 for missing."""
         if column.labels is None:
             return run_codes(column, as_numbers(self.values(column.name)))
         if column.name in self.schema.decoded:
@@ -199,7 +215,10 @@ class Part(Reports):
     def places_in(
         self, columns: Sequence[str], cells: Sequence[CellMapping], by_class: bool, by_fold: int | None = None
     ) -> tuple[Codes, tuple[int, ...]]:
-        """Return what `Reports.places_in` returns; the last result is kept for the next question of the same cells."""
+        """Return where every record is counted, as `Reports.places_in` does; the last result is kept.
+
+        The next question of the same cells then takes it.
+        """
         key = (tuple(columns), tuple(each.key for each in cells), by_class, by_fold)
         if key != self._last[0]:
             self._last = (key, super().places_in(columns, cells, by_class, by_fold))
@@ -209,7 +228,10 @@ class Part(Reports):
     _last: tuple[Any, Any] = (None, None)
 
     def alone(self) -> Reports:
-        """Return the reports of this batch as `Reports` in memory, with their places, weights and all classes."""
+        """Return the reports of this batch as `Reports` in memory, for learners that read whole records.
+
+        They keep their places (row numbers in the whole table), weights and the list of all classes.
+        """
         columns: dict[str, Any] = {}
         for name in self.names:
             coded = name not in self._given and name not in self.schema.decoded

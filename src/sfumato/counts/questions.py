@@ -41,7 +41,9 @@ with the advice to ask for the combinations that occur."""
 
 @dataclass(frozen=True)
 class Fold:
-    """A part of the records: the folds with these numbers, of ``of`` folds of about equal size.
+    """A fixed part of the records, drawn by a hash: the folds with these numbers, of ``of`` folds of about equal size.
+
+    For judging on some people what was fitted on the others.
 
     ``numbers``: one number from 0 to of − 1, or several. ``of``: how many folds there are. ``salt``: folds with
     different salts are drawn independently of each other. ``~Fold(…)`` is the part of all other records.
@@ -66,14 +68,17 @@ class Fold:
         return Fold([number for number in range(self.of) if number not in self.numbers], self.of, self.salt)
 
     def holds(self, hashes: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Return which records are in this part, as truth values; ``hashes`` are their hashes under ``salt``."""
+        """Return which records are in this part, one truth value each; ``hashes`` are theirs from `fold_hash`."""
         inside = np.zeros(self.of, dtype=bool)
         inside[list(self.numbers)] = True
         return np.asarray(inside[hashes % np.uint32(self.of)])
 
 
 def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint32]:
-    """Return the 32-bit hash of each record's place under a seed and a salt (the formula heads this module)."""
+    """Return a 32-bit hash of each record's place (its row in the whole table), which decides its folds.
+
+    ``seed`` and ``salt``: numbers, each of which gives other hashes. The formula heads this module.
+    """
     start = _mix(np.uint64((seed ^ (salt * 0x9E3779B9)) & 0xFFFFFFFF))
     places = np.asarray(place).astype(np.uint64)
     high = places >> np.uint64(32)
@@ -82,7 +87,7 @@ def fold_hash(seed: int, place: NDArray[Any], salt: int = 0) -> NDArray[np.uint3
 
 
 def _mix(h: Any) -> Any:
-    """Mix the bits of 32-bit numbers (mix(h) at the head of this module)."""
+    """Return 32-bit numbers with their bits mixed, the step of `fold_hash` (mix(h) at the head of this module)."""
     low = np.uint64(0xFFFFFFFF)
     h = h ^ (h >> np.uint64(16))
     h = (h * np.uint64(0x21F0AAAD)) & low
@@ -95,9 +100,10 @@ def _mix(h: Any) -> Any:
 
 
 class Question(ABC):
-    """A question about reports, whose answers for parts of the people can be merged; `Reports.ask` answers it.
+    """A question about reports, such as how often each code occurs; the base class of all that `Reports.ask` answers.
 
-    It is sent to where the reports are, so it must be picklable.
+    The answers for parts of the people can be merged into that for all. It is sent to where the reports are, so it must
+    be picklable.
     """
 
     by_class: bool = True
@@ -108,7 +114,10 @@ class Question(ABC):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns that the question reads, besides class (if ``by_class``), weights and places."""
+        """The names of the columns that must be read to answer.
+
+        Besides the class (if ``by_class``), the weights and the places (row numbers) of records.
+        """
 
     @abstractmethod
     def of(self, part: Reports) -> Any:
@@ -121,7 +130,7 @@ class Question(ABC):
 
 @dataclass(frozen=True, eq=False)
 class CellMapping:
-    """Which cell each base code of a column lies in.
+    """How the codes of a column's reports are grouped into cells (intervals of numbers, or categories) to be counted.
 
     ``cell_of_code``: the index of every base code's cell; None: every code is its own cell. ``count``: the number of
     cells. ``missing``: whether missing reports have a cell of their own, after the others.
@@ -133,19 +142,22 @@ class CellMapping:
 
     @property
     def all(self) -> int:
-        """The number of cells, that of missing reports included."""
+        """The number of cells, the one for missing reports included where there is one."""
         return self.count + self.missing
 
     @property
     def key(self) -> Hashable:
-        """A value that is equal for equal mappings."""
+        """A hashable value that is equal for equal mappings, by which answers are kept."""
         return (None if self.cell_of_code is None else self.cell_of_code.tobytes(), self.count, self.missing)
 
 
 @dataclass(frozen=True, eq=False)
 class Counting(Question):
-    """The question how many people are in each combination of cells: N[(fold,) cell of the first column, … (, class)].
+    """The question how many people are in each combination of some columns' cells (groups of report codes).
 
+    Answer: an array of counts N[(fold,) cell of the first column, …, cell of the last (, class)].
+
+    ``names``: the columns. ``cells``: how each one's codes are grouped. ``by_class``: count each class apart.
     ``by_fold``: count apart for each of so many folds. ``fold``: count these records only. ``squared``: sum the squares
     of the records' weights instead of the weights.
     """
@@ -177,7 +189,7 @@ class Counting(Question):
 
 @dataclass(frozen=True, eq=False)
 class Combinations:
-    """The combinations of cells that occur, sorted, and how many people are in each.
+    """The combinations of columns' cells (groups of report codes) that occur, sorted, and how many people are in each.
 
     ``rows[i, column]``: the cell of each column. ``counts[i]``: the people, or ``counts[i, class]`` by class.
     """
@@ -188,9 +200,10 @@ class Combinations:
 
 @dataclass(frozen=True, eq=False)
 class Combining(Question):
-    """The question which combinations of cells occur, and how many people are in each (answer: `Combinations`).
+    """The question which combinations of columns' cells occur, and how many people are in each.
 
-    For more combinations than an array can hold. ``squared``: sum the squares of the records' weights instead.
+    The answer is a `Combinations`; for columns with more combinations than an array can hold. ``squared``: sum the
+    squares of the records' weights instead.
     """
 
     names: tuple[str, ...]
@@ -231,9 +244,11 @@ class Combining(Question):
 
 @dataclass(frozen=True, eq=False)
 class Tallying(Question):
-    """The question how many reports of one column have each report code.
+    """The question how many reports of one column have each report code (the number of a report among all possible).
 
-    Answer: for every level (histogram[class, code], missing[class]), and `Weighed` third where records have weights.
+    The answer is a list with one tuple for each level (how strongly people chose to blur): two arrays of counts,
+    histogram[class, code] and missing[class], and where records have weights a third entry, their sums of squares
+    (`Weighed`). A class is a label of the column that a learner predicts; one row for all unless ``by_class``.
     """
 
     name: str
@@ -263,7 +278,10 @@ class Tallying(Question):
 
 @dataclass(frozen=True, eq=False)
 class Valuing(Question):
-    """The question how many people of each class have each value of a column of clear numbers: N[value, class]."""
+    """The question how many people of each class have each value of a column of numbers that are not blurred.
+
+    Answer: an array of counts N[value, class].
+    """
 
     name: str
 
@@ -285,7 +303,10 @@ class Valuing(Question):
 
 
 class CountableReports(ABC):
-    """Reports that can be counted, in memory or elsewhere. A subclass defines `column` and `ask`."""
+    """A table of reports that can be counted, in memory or elsewhere; the base class of `Reports`.
+
+    Its methods put counts in words as questions; a subclass defines `column` and `ask`, which answers them.
+    """
 
     names: tuple[str, ...]
     channels: dict[str, Any]
@@ -293,14 +314,14 @@ class CountableReports(ABC):
 
     @abstractmethod
     def column(self, name: str | int) -> Column:
-        """Return the column of this name or number, which says what its codes mean."""
+        """Return the column of this name or number: the code of every report, and what the codes mean."""
 
     @abstractmethod
     def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """Return the answers to several questions, in one pass over the reports."""
+        """Return a list of the answers to several questions, made in one pass over the reports."""
 
     def prepare(self, questions: Sequence[Question]) -> None:  # noqa: B027 (in memory there is nothing to prepare)
-        """Announce questions that will be asked one by one.
+        """Announce questions that will be asked one by one, to save passes over the reports.
 
         Where the reports are not in memory, all of them are answered in one pass and the answers kept.
         """
@@ -325,7 +346,10 @@ class CountableReports(ABC):
         *, by_class: bool = True, fold: Fold | None = None, by_fold: int | None = None, squared: bool = False,
         missing: bool | None = None,
     ) -> Counting:
-        """Return the question that `counts` asks, with the same parameters."""
+        """Return the question whose answer `counts` returns, to be asked with others in one pass (`ask`).
+
+        The parameters are those of `counts`.
+        """
         by_class = by_class and self.classes is not None
         return Counting(*self._cut(columns, cells, missing), by_class, fold, by_fold, squared)
 
@@ -356,16 +380,17 @@ class CountableReports(ABC):
         self, columns: Sequence[str | int], cells: Sequence[Any] | Mapping[Any, Any] | None = None, *,
         by_class: bool = True, fold: Fold | None = None, squared: bool = False, missing: bool | None = None,
     ) -> Combinations:
-        """Count the people in those combinations of cells that occur, also where all would be too many for an array.
+        """Count the people in those combinations of columns' cells (groups of report codes) that occur.
 
-        Parameters as in `counts`. Returns `Combinations`: ``rows[i, column]`` and ``counts[i]`` (or ``[i, class]``).
+        For columns where all combinations would be too many for an array. The parameters are those of `counts`. Returns
+        `Combinations`: the cells ``rows[i, column]`` and the people ``counts[i]`` (or ``counts[i, class]``).
         """
         question = Combining(*self._cut(columns, cells, missing), by_class and self.classes is not None, fold, squared)
         combinations: Combinations = self.ask([question])[0]
         return combinations
 
     def of(self, name: str | int, *, by_class: bool = False, fold: Fold | None = None) -> Counts:
-        """Count the reports of one column by report code, for reconstruction.
+        """Count how many reports of one column have each report code, as `Counts`, for reconstruction.
 
         ``name``: the column's name or number. ``by_class``: count the classes apart. ``fold``: only these records.
         """
@@ -374,7 +399,10 @@ class CountableReports(ABC):
     def tallies(
         self, names: Sequence[str | int], *, by_class: bool = False, fold: Fold | None = None
     ) -> list[Counts]:
-        """Count the reports of several columns by report code, in one pass; parameters as in `of`."""
+        """Count how many reports have each report code in several columns, in one pass; return one `Counts` a column.
+
+        ``names``: names or numbers of columns; the others are those of `of`.
+        """
         columns = [self.blurred(name) for name in names]
         by_class = by_class and self.classes is not None
         answers = self.ask([Tallying(column.name, by_class, fold) for column in columns])
@@ -390,7 +418,7 @@ class CountableReports(ABC):
         ]
 
     def tallied(self, *, by_class: bool = False) -> dict[str, Counts]:
-        """Count the reports of every blurred column by report code, in one pass; return the counts by column name.
+        """Count how many reports have each report code in every blurred column, in one pass; return `Counts` by name.
 
         ``by_class``: count the classes apart.
         """
@@ -398,21 +426,26 @@ class CountableReports(ABC):
         return dict(zip(names, self.tallies(names, by_class=by_class), strict=True))
 
     def blurred(self, name: str | int) -> Column:
-        """Return a blurred column by name or number; raise ValueError for a clear one."""
+        """Return a blurred column by name or number, its codes and what they mean; ValueError where it is not blurred.
+        """
         column = self.column(name)
         if not column.levels:
             raise ValueError(f"column {column.name!r} is sent in the clear; count it with .counts([{column.name!r}])")
         return column
 
     def value_counts(self, names: Sequence[str]) -> list[Floats]:
-        """Count the people of each class with each value of columns of clear numbers.
+        """Count the people of each class with each value, for columns of numbers that are not blurred.
 
-        Returns for each name N[value, class], in the order of ``column(name).values``.
+        Returns a list with one array N[value, class] for each name; values in the order of ``column(name).values``.
         """
         return self.ask([Valuing(name) for name in names])
 
     def _cut(self, columns: Any, cells: Any, missing: bool | None) -> tuple[tuple[str, ...], tuple[CellMapping, ...]]:
-        """Return the names of columns given by name or number, and their cells; parameters as in `counts`."""
+        """Return (the names of the columns, how each one's report codes are grouped), as questions hold them.
+
+        ``columns``: names or numbers. ``cells``: the groups of codes that are counted as one (an interval of numbers, a
+        category), in the forms that `counts` takes. ``missing``: as in `counts`.
+        """
         wanted: list[str | int] = [columns] if isinstance(columns, (str, int)) else list(columns)
         if isinstance(cells, Mapping):
             cells = [cells.get(name) for name in wanted]
@@ -425,7 +458,7 @@ class CountableReports(ABC):
 
 
 def cells_of_column(column: Column, cells: Any, missing: bool) -> CellMapping:
-    """Return the mapping from a column's base codes to cells.
+    """Return how a column's codes are grouped into cells (intervals of numbers, or categories) to be counted.
 
     ``cells``: the cell of every code, or an object with ``cell_of_code`` and ``reported`` (the number of cells), or
     None (every code is its own cell). ``missing``: whether missing reports have a cell of their own.

@@ -118,7 +118,10 @@ class Reports(CountableReports):
     def _describe(
         self, channels: Any, target: Any, label_channel: Channel | None, levels: Mapping[str, Any] | None, seed: int
     ) -> None:
-        """Set what follows from the columns' names and the arguments alone: names, channels, the class column."""
+        """Set names, channels and the class column, all that follows from columns' names and the arguments alone.
+
+        So no row is read. The parameters are those of `Reports`.
+        """
         self.plan = channels if isinstance(channels, Plan) else None
         self._levels, self.seed = dict(levels or {}), seed
         domains = {} if self.plan is None else {name: each.domain for name, each in self.plan.attributes.items()}
@@ -153,7 +156,10 @@ class Reports(CountableReports):
             return as_numbers(read_column(self._given[name], name))
 
     def _weigh(self, weights: ArrayLike | None, name: str = "weights") -> None:
-        """Set the weights of the records, rounded by `whole_weights`; None: one person each."""
+        """Set how many people each record stands for, rounded so that sums are exact; None: one person each.
+
+        ``name``: how errors call the argument.
+        """
         given = weights_of(weights, self._size, name)
         self._largest = 0.0 if given is None else float(given.max(initial=0.0))
         self.weights = None if given is None else whole_weights(given, self._largest, self._size)
@@ -165,7 +171,7 @@ class Reports(CountableReports):
         self, target: Any, *, classes: Sequence[Hashable] | None = None, weights: ArrayLike | None = None,
         label_channel: Channel | None = None,
     ) -> Reports:
-        """Return the same reports with another class or other weights; columns that were read are not read again.
+        """Return the same reports with another class column or other weights; columns in memory are not read again.
 
         ``target``: the name of the class column, or the class of every record (None: the class stays). ``classes``: the
         labels of all classes, where ``target`` holds class codes. ``weights``: how many people each record stands for
@@ -191,7 +197,9 @@ class Reports(CountableReports):
         self.label_channel = label_channel or of_class
 
     def within(self, fold: Fold) -> Reports:
-        """Return the reports of the records in ``fold`` alone; they keep their places and the classes of all records.
+        """Return the reports of the records in one fold (a fixed part of the people) alone.
+
+        They keep their places (row numbers in the whole table) and the list of all classes.
 
         >>> import numpy as np
         >>> from sfumato.counts import Fold
@@ -202,11 +210,14 @@ class Reports(CountableReports):
         return self.of_records(np.flatnonzero(self.chosen(fold)))
 
     def sampled(self, most: int = SAMPLED) -> Reports:
-        """Return reports in memory: all, or a random fold of about ``most`` records where there are more."""
+        """Return reports in memory: all, or about ``most`` records drawn at random where there are more."""
         return self if len(self) <= most else self.within(Fold(0, -(-len(self) // most), SAMPLE_SALT))
 
     def of_records(self, rows: Codes) -> Reports:
-        """Return the reports of the records with these row numbers; they keep their places and the classes of all."""
+        """Return the reports of the records with these row numbers alone, in this order.
+
+        They keep their places (row numbers in the whole table) and the list of all classes.
+        """
         other = copy(self)
         other._size, other._columns, other._hashes, other._folds, other._chosen = rows.size, {}, {}, {}, {}
         other._given = {name: as_array(column)[rows] for name, column in self._given.items()}
@@ -220,7 +231,10 @@ class Reports(CountableReports):
         return other
 
     def as_clear(self) -> Reports:
-        """Return the same reports with every column clear: blurred values are read as if they were true ones."""
+        """Return the same reports with blurred values taken for true ones, as if nothing had been blurred.
+
+        For learners that know nothing of blurring, to compare with.
+        """
         other = copy(self)
         other._given = {**self._given, **{name: self.values(name) for name in self.names}}
         other.channels, other._columns = dict.fromkeys(self.names), {}
@@ -248,7 +262,10 @@ class Reports(CountableReports):
     # --- columns --------------------------------------------------------------------------------------------------
 
     def column(self, name: str | int) -> Column:
-        """Return the column of this name or number with its base codes, read at the first call."""
+        """Return the column of this name or number: the code of every report, and what the codes mean.
+
+        It is read from the table at the first call.
+        """
         if not isinstance(name, str):
             name = self.names[name]
         if name not in self.names:
@@ -258,7 +275,7 @@ class Reports(CountableReports):
         return self._columns[name]
 
     def _read(self, name: str) -> Column:
-        """Read a column: its base codes and what they mean."""
+        """Read a column from the table: the code of every report, and what the codes mean."""
         channel = self.channels[name]
         if channel is None:
             return clear_column(name, self.values(name), self._planned.get(name, ()))
@@ -281,7 +298,10 @@ class Reports(CountableReports):
         return Column(name, channel, codes, levels, starts, level)
 
     def _level(self, name: str, channel: Any) -> BaseCodes:
-        """Return the index of every record's level among the channel's levels; the default's where none is given."""
+        """Return which level (strength of blurring) every record of a column came through, as an array of indices.
+
+        Indices are among ``channel.levels``; the default's where none is given.
+        """
         given = self._given.get(name + LEVEL_SUFFIX, self._levels.get(name))
         given = given if given is None or isinstance(given, str) else as_array(given).reshape(-1)
         names = channel.levels_of(given, (self._size,))
@@ -291,7 +311,7 @@ class Reports(CountableReports):
         return index
 
     def to_codes(self) -> dict[str, NDArray[Any]]:
-        """Return the columns as report files hold them, by name.
+        """Return the columns as report files hold them, as arrays by name.
 
         A blurred column becomes ``<name>.code`` (report codes, −1: missing) and, where people chose a level,
         ``<name>.level``; clear columns stay as they are.
@@ -308,11 +328,11 @@ class Reports(CountableReports):
         return columns
 
     def _holds(self, name: str) -> bool:
-        """Return whether the table has a column ``name`` or ``name.code``."""
+        """Return whether the table has a column of a question: ``name``, or ``name.code`` of report codes."""
         return name in self._given or name + CODE_SUFFIX in self._given
 
     def _names(self, channels: Any) -> list[str]:
-        """Return the names of the questions that the table has reports of, in the order of its columns.
+        """Return the names of the questions that the table has reports of, as a list in the order of its columns.
 
         Columns ``<name>.code`` and ``<name>.level`` belong to the question ``<name>``.
         """
@@ -330,7 +350,10 @@ class Reports(CountableReports):
         return names
 
     def _classes(self, target: Any) -> tuple[tuple[Hashable, ...] | None, Codes | None]:
-        """Return the classes and every record's class code, or (None, None) where there is no class."""
+        """Return (the class labels, the number of every record's class among them); (None, None) without a class.
+
+        ``target``: the name of the class column, or the class of every record; None or False: there is no class.
+        """
         channel = self.label_channel
         if target is None or target is False:
             return None, None
@@ -348,14 +371,14 @@ class Reports(CountableReports):
     # --- the one question -----------------------------------------------------------------------------------------
 
     def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """Return the answers to several questions, in one pass over the reports.
+        """Return a list of the answers to several questions, made in one pass over the reports.
 
         ``questions``: what to count; `counts`, `combinations` and `tallies` ask the usual ones.
         """
         return [question.of(self) for question in questions]
 
     def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
-        """Run a piece of work over batches of these columns of the table, in one pass; return its results.
+        """Run a function over batches of rows of the table, in one pass; return the list of its results.
 
         ``work`` gets an iterator of batches and returns a result; it runs once for each part of the table (in memory:
         once). ``columns`` are names of the table's own columns (`stored`).
@@ -379,7 +402,11 @@ class Reports(CountableReports):
     def places_in(
         self, columns: Sequence[str], cells: Sequence[CellMapping], by_class: bool, by_fold: int | None = None
     ) -> tuple[Codes, tuple[int, ...]]:
-        """Return every record's flat index in the array of all combinations of cells, and the shape of that array.
+        """Return (every record's index in the flattened array of all combinations of cells, the shape of that array).
+
+        So that records are counted by summing at these indices. ``columns``: names. ``cells``: how each column's report
+        codes are grouped into cells. ``by_class``: the last axis is the class. ``by_fold``: into how many folds the
+        first axis divides people; None: there is no such axis.
 
         shape = ([by_fold,] cells of the first column, …, cells of the last [, classes])
         """
@@ -397,8 +424,9 @@ class Reports(CountableReports):
         return flat, tuple(shape)
 
     def cells_of(self, name: str | int, cells: Any, missing: int) -> NDArray[np.int32]:
-        """Return the cell of every record's report in a column; ``missing`` for a missing report.
+        """Return in which cell (group of report codes) every record's report lies, as an array of cell numbers.
 
+        ``missing``: the number that missing reports get.
         ``name``: the column's name or number. ``cells``: the cell of every base code, or an object with
         ``cell_of_code`` (None: every code is a cell).
         """
@@ -410,10 +438,10 @@ class Reports(CountableReports):
     def summed(
         self, flat: Codes, size: int, *, squared: bool = False, fold: Fold | None = None
     ) -> NDArray[Any]:
-        """Sum the weights of the records at each flat index 0 … size − 1; records with an index below zero are left
-        out.
+        """Sum the weights of the records at each index 0 … size − 1 of a flattened array of counts.
 
-        ``squared``: sum the squares of the weights. ``fold``: only these records (None: all).
+        ``flat``: every record's index there (`places_in`); records with one below zero are left out. ``squared``: sum
+        the squares of the weights. ``fold``: only these records (None: all).
         """
         return sum_at(flat, self.weight(squared), size, None if fold is None else self.chosen(fold))
 
@@ -426,20 +454,25 @@ class Reports(CountableReports):
     # --- folds ----------------------------------------------------------------------------------------------------
 
     def hashes(self, salt: int) -> NDArray[np.uint32]:
-        """Return the 32-bit hash of every record's place under the seed and this salt."""
+        """Return the 32-bit hash of every record's place (row in the whole table), which decides its folds.
+
+        ``salt``: a number; folds under different ones are independent.
+        """
         if salt not in self._hashes:
             self._hashes[salt] = fold_hash(self.seed, self.places, salt)
         return self._hashes[salt]
 
     def folds(self, of: int, salt: int = 0) -> NDArray[Any]:
-        """Return the number of every record's fold, of ``of`` folds under ``salt``, in the smallest fitting
-        integers."""
+        """Return the number of every record's fold, of ``of`` folds (random parts of the people) of about equal size.
+
+        ``salt``: a number; folds under different ones are independent.
+        """
         if (of, salt) not in self._folds:
             self._folds[of, salt] = (self.hashes(salt) % np.uint32(of)).astype(np.min_scalar_type(of))
         return self._folds[of, salt]
 
     def chosen(self, fold: Fold) -> NDArray[np.bool_]:
-        """Return which records are in ``fold``, as truth values."""
+        """Return which records are in a fold (a fixed part of the people), one truth value each."""
         if fold not in self._chosen:
             self._chosen[fold] = fold.holds(self.hashes(fold.salt))
         return self._chosen[fold]

@@ -19,7 +19,7 @@ from sfumato.tables import PLAN_COLUMN, read_column
 
 @dataclass(frozen=True, eq=False)
 class NumberCounts:
-    """The different numbers of a clear column and how often each occurs, for some part of the people.
+    """The different numbers of a column that is not blurred and how often each occurs, for some part of the people.
 
     ``values`` is None (and ``counts`` empty) once more than MOST_VALUES differ. ``low`` and ``high``: the smallest and
     the largest number. ``integer``: whether all are whole. ``missing``: how many are missing.
@@ -34,7 +34,7 @@ class NumberCounts:
 
     @classmethod
     def of(cls, numbers: Floats) -> Self:
-        """Count numbers; NaN is missing."""
+        """Count how often each number occurs; NaN is missing."""
         present = numbers[~np.isnan(numbers)]
         values, counts = np.unique(present, return_counts=True)
         low, high = (float(values[0]), float(values[-1])) if values.size else (np.inf, -np.inf)
@@ -56,11 +56,12 @@ class NumberCounts:
 
 @dataclass(frozen=True, eq=False)
 class Surveyed:
-    """What the first pass found in a part of the rows.
+    """What the first pass over a table found in a part of its rows; parts add up.
 
-    ``rows``: the number of records. ``coded``: for every blurred column the counts of its base codes, one row a class.
-    ``labels`` and ``numbers``: the labels or numbers of every clear column, counted. ``largest``: the largest weight.
-    ``origins``: the plans that the rows name as theirs.
+    ``rows``: the number of records. ``classes``: the labels of the class column. ``coded``: for every blurred column
+    the counts of its report codes, one row a class. ``labels`` and ``numbers``: the labels or numbers of every column
+    that is not blurred, counted. ``largest``: the largest weight. ``origins``: the identities of the plans that the
+    rows name as theirs.
     """
 
     rows: int
@@ -82,7 +83,7 @@ class Surveyed:
         return Surveyed(self.rows + other.rows, classes, coded, labels, numbers, largest, origins)
 
     def _spread(self, name: str, classes: tuple[Hashable, ...]) -> Counted:
-        """Return the counts of a column with one row for each of these classes."""
+        """Return the counts of the column ``name`` with one row for each of ``classes``, 0 for classes unseen here."""
         if classes == self.classes:
             return self.coded[name]
         rows = [classes.index(label) for label in self.classes]
@@ -95,7 +96,10 @@ class Surveyed:
 
 @dataclass(frozen=True, eq=False)
 class Surveying(Question):
-    """The question of the first pass: what is in these columns (answer: `Surveyed`)."""
+    """The question of the first pass over a table: which labels, numbers and codes these columns hold, how often each.
+
+    The answer is a `Surveyed`.
+    """
 
     names: tuple[str, ...]
 
@@ -139,7 +143,7 @@ class Surveying(Question):
 
     @staticmethod
     def _clear(part: Part, name: str) -> NumberCounts | Counter[Any]:
-        """Count the numbers or the labels of a clear column in a part of the rows."""
+        """Count how often each number or label of a column that is not blurred occurs in a part of the rows."""
         if part.holds(name) and labels_in(part.raw(name))[0] is not None:
             return counted_labels(part.raw(name))
         values = part.values(name)
@@ -150,9 +154,9 @@ class Surveying(Question):
 
 @dataclass(frozen=True, eq=False)
 class Gridding(Question):
-    """The question how many numbers of a clear column lie in each cell of a grid from ``low`` to ``high``.
+    """The question how many numbers of a column lie in each of MOST_VALUES equal cells from ``low`` to ``high``.
 
-    For columns with more than MOST_VALUES different numbers.
+    For a column that is not blurred and has more different numbers than that. Answer: an array of counts.
     """
 
     name: str
@@ -171,7 +175,7 @@ class Gridding(Question):
 
 
 def counted_labels(column: Any) -> Counter[Any]:
-    """Count how often each label occurs in an Arrow column; missing ones are counted under None."""
+    """Count how often each label occurs in an Arrow column, by label; missing ones are counted under None."""
     labels, indices = labels_in(column)
     if labels is None:
         return Counter(read_column(column).tolist())

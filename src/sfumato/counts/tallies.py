@@ -26,9 +26,10 @@ weights that do differ would lose the sums of squares that their errors need; we
 class Counts:
     """How many reports have each report code: all that reconstruction reads.
 
-    ``levels``: the tally (histogram and missing reports) of every privacy level, by its name; where everyone uses the
-    same channel, the one level is called None. ``classes``: the classes that were counted apart, in the order of the
-    histograms' rows, or None. Usually made by `Counts.of`; counts of different people add up with ``+``.
+    ``levels``: the tally (histogram and missing reports) of every level (a strength of blurring that people could
+    choose), by its name; where everyone uses the same channel, the one level is called None. ``classes``: the classes
+    that were counted apart, in the order of the histograms' rows, or None. Usually made by `Counts.of`; counts of
+    different people add up with ``+``.
 
     >>> import sfumato as sf
     >>> coin = sf.RandomizedResponse(sf.Categories(["yes", "no"]), keep=0.75)
@@ -45,7 +46,7 @@ class Counts:
         cls, reports: ArrayLike, channel: Mechanism | Mapping[Any, Channel], *, by: ArrayLike | None = None,
         level: Any = None, weights: ArrayLike | None = None,
     ) -> Counts:
-        """Count the reports of one column.
+        """Count how many reports of one column have each report code.
 
         ``reports``: the reports, missing ones as None or NaN. ``channel``: the channel that made them; a choice of
         levels, or a mapping from level name to channel, where people chose a level. ``by``: the class of each report;
@@ -113,7 +114,7 @@ class Counts:
         return cls(tallies, classes)
 
     def __add__(self, other: Counts) -> Counts:
-        """Return the counts of two groups of people together.
+        """Return the counts of two groups of people together, codes, levels and classes kept apart as they were.
 
         Safe because a count is a sum over people: addition is associative and commutative, so it does not matter where,
         in which order or by which engine the parts were counted, as long as no person is counted twice and each level
@@ -155,10 +156,11 @@ class Counts:
         return float(self.total**2 / squares) if squares else 0.0
 
     def effective(self) -> Counts:
-        """Return the counts scaled to effective reports: those of each class divided by Σw²/Σw of the class.
+        """Return the counts scaled to how many reports of equal weight would have the same error.
 
-        The shares stay, and the total becomes (Σw)²/Σw² (`worth`), so formulas for the errors of unweighted counts
-        hold. Counts without weights are returned as they are, and equal weights come out as no weights.
+        Those of each class are divided by Σw²/Σw of the class. The shares stay, and the total becomes (Σw)²/Σw²
+        (`worth`), so formulas for the errors of unweighted counts hold. Counts without weights are returned as they
+        are, and equal weights come out as no weights.
         """
         if not self.weighted:
             return self
@@ -174,7 +176,7 @@ class Counts:
 
     @property
     def channel(self) -> Channel:
-        """The channel of all reports; counts of several levels have no single one and raise ValueError."""
+        """The channel that all reports came through; ValueError where people chose among several (levels)."""
         return self._only().channel
 
     @property
@@ -185,7 +187,7 @@ class Counts:
         return histogram[0] if self.classes is None else histogram
 
     def select(self, name: Hashable) -> Counts:
-        """Return the counts of one class alone; ``name`` is one of ``classes``."""
+        """Return the counts of one class alone, as `Counts` without classes; ``name`` is one of ``classes``."""
         if self.classes is None:
             raise ValueError(f"class {name!r} was not counted apart; count with by=")
         if name not in self.classes:
@@ -199,11 +201,14 @@ class Counts:
         return replace(self._map(lambda table: table[chosen]), classes=kept)
 
     def together(self) -> Counts:
-        """Return the counts summed over all classes."""
+        """Return the counts summed over all classes, as `Counts` without classes."""
         return self._map(lambda table: table.sum(axis=0, keepdims=True))
 
     def _map(self, change: Any) -> Counts:
-        """Return counts without classes, after ``change`` was applied to every array (its first axis: the classes)."""
+        """Return `Counts` with every array replaced by ``change(array)``, and without classes.
+
+        ``change``: a function of an array whose first axis runs over classes.
+        """
         levels = {}
         for name, t in self.levels.items():
             weighed = None if t.weighed is None else Weighed(*(change(each) for _, each in _parts(t.weighed)))
@@ -211,7 +216,7 @@ class Counts:
         return Counts(levels)
 
     def _only(self) -> Tally:
-        """Return the tally of the only level; raise ValueError where there are several."""
+        """Return the counted reports of the only level (strength of blurring); ValueError where there are several."""
         if len(self.levels) != 1:
             raise ValueError(f"these counts have {len(self.levels)} levels, each with its own channel; read .levels")
         return next(iter(self.levels.values()))
@@ -253,7 +258,7 @@ def _levels(channel: Any, level: Any, size: int) -> tuple[dict[Hashable, Channel
 
 
 def _level(name: Any, channels: Mapping[Any, Channel]) -> Hashable:
-    """Return a level's name if it is one of the levels; otherwise raise ValueError."""
+    """Return a level's name unchanged if a channel is given for it; otherwise raise ValueError."""
     if not isinstance(name, (str, type(None))) or name not in channels:
         raise ValueError(f"level {name!r} is unknown; the levels are {', '.join(map(repr, channels))}")
     return name
@@ -265,12 +270,15 @@ def _whole(counts: Floats) -> NDArray[Any]:
 
 
 def _parts(weighed: Weighed) -> list[tuple[str, NDArray[Any]]]:
-    """Return the arrays of the sums for weights with their keys in JSON."""
+    """Return three pairs (key in JSON, array) of the sums that counts with weights need beside the summed weights.
+
+    Squared weights, numbers of reports and numbers of missing reports.
+    """
     return [("squares", weighed.squares), ("reports", weighed.reports), ("missing_reports", weighed.missing)]
 
 
 def _given_weighed(part: Any, histogram: Floats) -> Weighed:
-    """Read the sums for weights from plain data.
+    """Read the sums that counts with weights need (squares, numbers of reports) from ``part``, plain data of a level.
 
     Sums that no weights could have, given the sums of weights in ``histogram`` (Cauchy–Schwarz: (Σw)² ≤ n·Σw²), raise
     ValueError.
@@ -285,14 +293,14 @@ def _given_weighed(part: Any, histogram: Floats) -> Weighed:
 
 
 def _in_units(tally: Tally, units: Floats) -> Tally:
-    """Return the tally with the weights of each class divided by the class's entry in ``units``."""
+    """Return the counted reports of one level as if the weights of each class had been divided by ``units[class]``."""
     rows, sums = units[:, None], tally.told
     weighed = Weighed(sums.squares / rows**2, sums.reports, sums.missing)
     return Tally(tally.channel, tally.histogram / rows, tally.missing / units, weighed)
 
 
 def _same_weight(tally: Tally) -> bool:
-    """Return whether every report of a tally weighs 1 (up to SAME)."""
+    """Return whether every counted report weighs 1, up to rounding (SAME)."""
     whole = np.rint(tally.histogram)
     off = np.abs([tally.told.squares - whole, tally.histogram - whole]).max(initial=0.0)
     return bool(off <= SAME * max(whole.max(initial=0.0), 1.0))
@@ -304,7 +312,7 @@ def _of_level(name: Any) -> str:
 
 
 def _plain(number: Any) -> float:
-    """Return a number as int where it is whole, as float otherwise."""
+    """Return a number as Python's int where it is whole, as float otherwise, to be shown or written."""
     return int(number) if float(number).is_integer() else float(number)
 
 
@@ -316,7 +324,10 @@ def _union(ours: tuple[Hashable, ...] | None, theirs: tuple[Hashable, ...] | Non
 
 
 def _merge(name: Hashable, ours: Counts, theirs: Counts, classes: tuple[Hashable, ...] | None) -> Tally:
-    """Return the sum of two counts' tallies of one level, with one row for each of ``classes``."""
+    """Return the counted reports of one level from two `Counts` together, with one row for each of ``classes``.
+
+    ``name``: the level's; a level that one of the two lacks counts as empty there.
+    """
     parts = [(counts.levels[name], counts.classes) for counts in (ours, theirs) if name in counts.levels]
     channel = parts[0][0].channel
     if len({tally.channel.identity for tally, _ in parts}) > 1:
@@ -333,7 +344,10 @@ def _merge(name: Hashable, ours: Counts, theirs: Counts, classes: tuple[Hashable
 def _spread(
     rows: NDArray[Any], row_classes: tuple[Hashable, ...] | None, classes: tuple[Hashable, ...] | None
 ) -> NDArray[Any]:
-    """Move the rows of ``row_classes`` to the rows of the same classes in ``classes``; the other rows are 0."""
+    """Return ``rows``, one for each of ``row_classes``, as a table with one row for each of ``classes``, else 0.
+
+    None for either list: there are no classes, and the rows are returned as they are.
+    """
     if row_classes is None or classes is None:
         return rows
     wide = np.zeros((len(classes), *rows.shape[1:]), dtype=rows.dtype)

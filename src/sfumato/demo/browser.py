@@ -15,9 +15,9 @@ longer for a page that hangs."""
 
 
 class Person:
-    """A person at a survey's page, as a tab of a browser with a storage of its own.
+    """A simulated person at a survey's page: a tab of a real browser with a storage of its own.
 
-    ``page``: playwright's page. ``address``: that of the survey's page.
+    ``page``: playwright's page object. ``address``: the URL of the survey's page.
     """
 
     def __init__(self, page: Any, address: str) -> None:
@@ -25,13 +25,19 @@ class Person:
         page.set_default_timeout(TIMEOUT)
 
     def send(self, answers: Mapping[str, Any]) -> None:
-        """Answer every question, send the reports, and wait until the page says that they were sent."""
+        """Answer every question on the page, send the reports, and wait until the page says that they were sent.
+
+        ``answers``: the person's true answers by question, in the page's order.
+        """
         self._open()
         self._answer(answers)
         self.page.wait_for_function("() => document.getElementById('receipts').innerText.includes('Sent.')")
 
     def verdict(self, answers: Mapping[str, Any]) -> str:
-        """Answer every question with the network off; return what the shipped model says on the page."""
+        """Answer every question with the network off; return what the page then says of the shipped model's class.
+
+        ``answers``: the person's true answers by question, in the page's order.
+        """
         self._open()
         self.page.wait_for_load_state("networkidle")
         self.page.context.set_offline(True)
@@ -39,7 +45,7 @@ class Person:
         return str(self.page.inner_text("#verdict h3"))
 
     def _answer(self, answers: Mapping[str, Any]) -> None:
-        """Fill in the answers, which are in the page's order, and go on to the summary."""
+        """Fill in the answers, given by question in the page's order, and go on to the page's summary."""
         self._go_on()
         for value in answers.values():
             if isinstance(value, str) or self.page.locator("#asked input[type=radio]").count():
@@ -55,7 +61,7 @@ class Person:
         self.page.wait_for_selector("#all:not([hidden])")
 
     def _go_on(self) -> None:
-        """Press the button to the next step, and wait until the step is shown."""
+        """Press the button to the next step of the page, and wait until that step is shown."""
         before = self.page.title()
         self.page.click("#next")
         self.page.wait_for_function("before => document.title !== before", arg=before)
@@ -63,7 +69,10 @@ class Person:
 
 @contextmanager
 def person_at(address: str) -> Iterator[Person | None]:
-    """Open a browser for a person at a survey's page during the block; None if no browser can be run."""
+    """Open a browser for a simulated person at a survey's page, for a with block.
+
+    ``address``: the page's URL. Yields a `Person`; None if no browser can be run.
+    """
     browser_path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser_path is None or find_spec("playwright") is None:
         yield None

@@ -34,7 +34,10 @@ def plan() -> Plan:
 
 
 def people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """Draw the true answers of n people, within the plan's domains: an array for each column, by name."""
+    """Draw the true answers of n simulated people; return a dict with an array for each column of the plan.
+
+    Answers lie within the plan's domains.
+    """
     young = rng.random(n) < 0.6
     age = np.clip(np.rint(np.where(young, rng.normal(35, 7, n), rng.normal(62, 6, n))), 20, 79).astype(np.int64)
     salary = np.round(20_000 + 130_000 * rng.beta(2, 4, n), 2)
@@ -54,6 +57,9 @@ def people(n: int, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
 
 
 def in_group_a(age: NDArray[Any], salary: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return who belongs to group A, by AS00's function 2: salaries within 50K from a start that depends on age."""
+    """Return a mask with True for the people of group A, by function 2 of AS00 (Agrawal and Srikant 2000).
+
+    Salaries are in A from a start that depends on the age up to 50K above it.
+    """
     low = np.select([age < 40, age < 60], [50_000, 75_000], 25_000)
     return (low <= salary) & (salary <= low + 50_000)

@@ -34,9 +34,10 @@ more often."""
 
 @contextmanager
 def serving(plan: Plan, store: Path) -> Iterator[Analyst]:
-    """Run a collector of a plan in a process of its own during the block; yield an analyst with a token.
+    """Run a collector (the service that takes reports) of a plan in another process, for a with block.
 
-    In a process of its own it shares no interpreter with the simulated people.
+    Yields an `Analyst` with a token for it. ``store``: the file in which it keeps the reports. In a process of its own
+    the collector shares no interpreter with the simulated people.
     """
     processes = get_context("spawn")
     ours, theirs = processes.Pipe()
@@ -55,7 +56,10 @@ def serving(plan: Plan, store: Path) -> Iterator[Analyst]:
 
 
 def _serve(plan: str, store: str, parent: Connection) -> None:
-    """Serve the plan from a store until the parent process has closed the connection or ended."""
+    """Serve a plan until the parent process has closed the connection or ended; run in the collector's process.
+
+    ``plan``: as JSON; ``store``: the file of reports; ``parent``: gets the address, a token and the survey's name.
+    """
     with start(Plan.loads(plan, "json"), store, Settings(log=False, signals=True)) as collector:
         parent.send((collector.address, collector.token, collector.surveys[0].name))
         with suppress(EOFError):
@@ -63,9 +67,9 @@ def _serve(plan: str, store: str, parent: Connection) -> None:
 
 
 class Analyst:
-    """A client of a running collector that asks about one survey with an analyst's token.
+    """A client of a running collector that reads one survey's reports and trains models there, by an analyst's token.
 
-    ``address``: the collector's. ``token``: one that permits everything. ``survey``: the survey's name.
+    ``address``: the collector's URL. ``token``: one that permits everything. ``survey``: the survey's name.
     """
 
     def __init__(self, address: str, token: str, survey: str) -> None:
@@ -74,18 +78,21 @@ class Analyst:
         self.api = f"{self.survey}api/"
 
     def reports(self) -> Any:
-        """Return all reports as a PyArrow table."""
+        """Return all reports that the collector holds as a PyArrow table."""
         from pyarrow import parquet
 
         return parquet.read_table(io.BytesIO(self._ask("reports.parquet").data))
 
     def train(self, seed: int) -> str:
-        """Start a job that trains a model; return the job's id."""
+        """Start a job at the collector that trains a model on the reports; return the job's id."""
         job = json.dumps({"kind": "train", "options": {"seed": seed}})
         return str(json.loads(self._ask("jobs", "POST", job).data)["id"])
 
     def ship(self, job: str) -> str:
-        """Wait until a training job is done, and ship its model to devices; return what the job said of the model."""
+        """Wait until a training job is done and ship its model to devices.
+
+        Returns the job's last message about the model. ``job``: its id. ValueError: it failed, or took ten minutes.
+        """
         end = time.monotonic() + TIMEOUT
         while (status := json.loads(self._ask(f"jobs/{job}").data))["state"] in ("waiting", "running"):
             if time.monotonic() > end:
@@ -101,13 +108,16 @@ class Analyst:
         return _checked(ask(self.survey + "model.json", seconds=TIMEOUT, most=LARGEST)).data.decode()
 
     def _ask(self, path: str, method: str = "GET", body: str | None = None) -> Answer:
-        """Send a request to the survey's /api/ with the token; return the answer. ValueError: it was refused."""
+        """Send a request to the survey's /api/ with the token; return the collector's answer.
+
+        ValueError: it was refused. ``path``: below /api/; ``method``: of HTTP; ``body``: None for none.
+        """
         data = None if body is None else body.encode()
         return _checked(ask(self.api + path, method, data, TIMEOUT, token=self.token, most=LARGEST))
 
 
 def _checked(answer: Answer) -> Answer:
-    """Return an answer that is good. ValueError: it is a refusal."""
+    """Return a collector's answer if it is good. ValueError: it is a refusal."""
     if not answer.good:
         raise ValueError(f"the collector {answer.description}: {answer.data[:300].decode(errors='replace')}")
     return answer
@@ -115,7 +125,7 @@ def _checked(answer: Answer) -> Answer:
 
 @dataclass(frozen=True)
 class Story:
-    """The figures and sentences on a demo with a collector, for its page."""
+    """The figures and sentences on a demo's collector and model, for the demo's page."""
 
     sent: Outcome
     accepted: int
@@ -135,7 +145,10 @@ class Story:
 
 
 def look_inside(path: Path, token: str) -> dict[str, Any]:
-    """Revoke the token, tidy the store, and return what it holds of its one survey: fields of `Story`, by name."""
+    """Revoke the demo's token, tidy its store, and return what the store holds: a dict with fields of `Story`.
+
+    ``path``: the store's file. Fields: reports accepted and refused, the store's bytes, and one stored report.
+    """
     store, tallies = open_store(str(path)), Counter[str]()
     with store.connected() as connection, connection.transaction():
         (survey,) = connection.surveys()
@@ -149,7 +162,7 @@ def look_inside(path: Path, token: str) -> dict[str, Any]:
 
 
 def show_story(page: Page, story: Story) -> None:
-    """Add a section on the collector and the model to the demo's page."""
+    """Add a section on the collector and the model to the demo's page: figures, sentences and one stored report."""
     sent, everybody = story.sent, max(story.accepted, 1)
     page.section(
         "How the reports came here",

@@ -30,7 +30,10 @@ LEGEND = {"seen": "estimate, with its 90 % error bar", "truth": "truth", "bare":
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The estimate of one attribute beside the true shares and the shares of the uncorrected reports in its cells."""
+    """The estimate of one attribute beside the truth and the reports as they came, as shares over its cells.
+
+    A cell is one interval of numbers or one category.
+    """
 
     name: str
     channel: Mechanism
@@ -42,17 +45,24 @@ class Comparison:
 
     @property
     def error(self) -> float:
-        """The share of people that the estimate puts into a wrong cell, ½ Σ |estimate − truth|."""
+        """The error of the estimate, ½ Σ |estimated share − true share| over the cells (intervals or categories).
+
+        It is the least share of people who would have to move to other cells to turn one distribution into the other.
+        """
         return float(np.abs(self.estimate.probabilities - self.truth).sum() / 2)
 
     @property
     def error_of_reports(self) -> float:
-        """The share of people that the uncorrected reports put into a wrong cell, ½ Σ |reported − truth|."""
+        """The error of reports taken at face value, ½ Σ |share of reports − true share| over cells.
+
+        A cell is an interval or a category. It is a lower bound on the share of people whose report lies in another
+        cell than their answer.
+        """
         return float(np.abs(self.reported - self.truth).sum() / 2)
 
     @property
     def covered(self) -> int:
-        """The number of cells whose 90 % error bar contains the truth."""
+        """The number of cells (intervals or categories) whose 90 % error bar contains the true share."""
         low, high = self.estimate.interval(0.9)
         return int(((low <= self.truth) & (self.truth <= high)).sum())
 
@@ -69,7 +79,10 @@ class SimulatedSurvey:
     def simulate(
         cls, plan: Plan, draw: Callable[[np.random.Generator], dict[str, NDArray[Any]]], rng: np.random.Generator
     ) -> SimulatedSurvey:
-        """Draw people by ``draw`` and blur their answers by the plan."""
+        """Draw simulated people and blur their answers by the plan; return the survey with both.
+
+        ``draw``: a function that returns the true answers by column, drawn with ``rng``.
+        """
         import pyarrow
 
         people = pyarrow.table(draw(rng))
@@ -77,11 +90,14 @@ class SimulatedSurvey:
 
     @property
     def channels(self) -> dict[str, Mechanism]:
-        """The channels of the blurred attributes, by name."""
+        """The channel (the chances of reports given answers) of every blurred attribute, by the attribute's name."""
         return {name: each.channel for name, each in self.plan.attributes.items() if each.channel is not None}
 
     def compare(self, name: str) -> Comparison:
-        """Reconstruct one attribute from the reports, and compare the estimate with the truth."""
+        """Reconstruct one attribute's distribution from the reports; return the estimate beside the truth.
+
+        ``name``: the attribute's.
+        """
         channel = self.channels[name]
         estimate = estimate_of(name, channel, self.reports, intervals_for(channel.domain))
         truth = shares(self.people.column(name).to_numpy(), channel.domain, estimate.edges)
@@ -91,7 +107,7 @@ class SimulatedSurvey:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """The tree learned from the reports, and accuracies of it and its rivals on people who were not in the survey."""
+    """A decision tree learned from the reports, and accuracies of it and its rivals on people outside the survey."""
 
     target: str
     """The class that is predicted."""
@@ -109,16 +125,25 @@ class Lesson:
 
     @property
     def rules(self) -> list[str]:
-        """The first ``SHOWN_RULES`` rules of the tree: those that most people fall under."""
+        """The rules of the tree learned from reports that most people fall under, as sentences.
+
+        ``SHOWN_RULES`` at most.
+        """
         return list(self.model.rules()[:SHOWN_RULES])
 
     def measured(self) -> dict[str, Any]:
-        """Return the measured accuracy with its standard error √(a(1 − a)/n), as a shipped model carries it."""
+        """Return the tree's accuracy on people outside the survey, with its standard error, as a dict for its file.
+
+            {"method": …, "test": {"records": n, "accuracy": a, "stderr": √(a(1 − a)/n)}}
+        """
         stderr = float(np.sqrt(self.from_reports * (1 - self.from_reports) / self.tested))
         return {"method": "joint", "test": {"records": self.tested, "accuracy": self.from_reports, "stderr": stderr}}
 
     def rows(self) -> list[tuple[str, float]]:
-        """Return the accuracies with what was measured, from the lowest expected to the highest."""
+        """Return (what predicts, its accuracy) for four predictors of the class, the one expected to be worst first.
+
+        They are the largest class, a tree from reports at face value, a tree from reports, and one from true answers.
+        """
         return [
             ("the largest class for everybody", self.largest_class),
             ("a tree from the reports, taken at face value", self.uncorrected),
@@ -128,10 +153,10 @@ class Lesson:
 
 
 def learn(survey: SimulatedSurvey, fresh: Any, seed: int, model: Any = None) -> Lesson:
-    """Train trees on a survey's reports and, to compare, on its true answers; measure their accuracy.
+    """Train trees on a survey's reports and, to compare, on its true answers; return them with their accuracy.
 
-    ``fresh``: a table of true answers of people who are not in the survey, on whom accuracy is measured. ``model``: a
-    model that was learned from the reports already, None to train it here.
+    ``fresh``: a table of true answers of people who are not in the survey, on whom accuracy is measured. ``seed``: of
+    the training. ``model``: a model that was learned from the reports already, None to train it here.
     """
     plan = survey.plan
     truth = classes(plan, fresh)
@@ -159,7 +184,8 @@ def survey_page(
 ) -> Page:  # fmt: skip
     """Return the page of a simulated survey: answers and reports, estimates beside the truth, the tree, the guarantee.
 
-    ``show_more``: a function that adds a section to the page.
+    ``comparisons``: the estimates with the truth; ``lesson``: the tree; ``show_more``: a function that adds a section
+    to the page.
     """
     people = survey.people.num_rows
     lead = f"{people:,} people blurred their own answers; this is what can still be read, and what cannot."
@@ -185,7 +211,7 @@ def survey_page(
 
 
 def _headline(people: int, comparisons: list[Comparison], lesson: Lesson) -> list[tuple[str, str]]:
-    """Return the figures at the top of the page, each with what it counts."""
+    """Return the figures at the top of the page as pairs of texts (figure, what it counts)."""
     covered, bars = sum(each.covered for each in comparisons), sum(each.truth.size for each in comparisons)
     worst = max(comparisons, key=lambda each: each.error)
     median = sorted(each.error for each in comparisons)[len(comparisons) // 2]
@@ -200,7 +226,7 @@ def _headline(people: int, comparisons: list[Comparison], lesson: Lesson) -> lis
 
 
 def _answers(survey: SimulatedSurvey) -> list[list[object]]:
-    """Return a row for each of the first people: a number, and answer and report to every blurred question."""
+    """Return the rows of a table of the first people: a number, and answer above report for every blurred question."""
     people, reports = (table.slice(0, SHOWN_ANSWERS).to_pylist() for table in (survey.people, survey.reports))
     return [
         [f"person {i}", *(_answer(person[name], report[name]) for name in survey.channels)]
@@ -209,13 +235,16 @@ def _answers(survey: SimulatedSurvey) -> list[list[object]]:
 
 
 def _answer(*both: Any) -> Html:
-    """Return an answer, struck out, above its report."""
+    """Return HTML with a person's true answer, struck out because it is not sent, above the report that is sent.
+
+    ``both``: the answer and the report.
+    """
     true, reported = (f"{value:,.0f}" if isinstance(value, (int, float)) else str(value) for value in both)
     return Html(tag("s", true) + tag("br") + tag("b", reported))
 
 
 def _card(comparison: Comparison) -> Card:
-    """Return the chart of one attribute with its channel and its error."""
+    """Return a page's card on one attribute: a chart of estimate, truth and reports, its channel, its error."""
     name, truth, reported = comparison.name, comparison.truth, comparison.reported
     marks = [Mark("bare", "reports", reported.tolist()), Mark("truth", "truth", truth.tolist())]
     # the truth beside a bar says how near it is, in place of a mark for what lies within noise
@@ -226,7 +255,7 @@ def _card(comparison: Comparison) -> Card:
 
 
 def _show_lesson(page: Page, lesson: Lesson) -> None:
-    """Add the section on the tree to the page: accuracies and rules."""
+    """Add the section on the decision tree learned from the reports to the page: accuracies and rules."""
     page.section(
         "What can be learned",
         f"A decision tree for the {lesson.target}, learned from the reports, classifies people by their true values on "
@@ -237,7 +266,7 @@ def _show_lesson(page: Page, lesson: Lesson) -> None:
 
 
 def _show_promises(page: Page, survey: SimulatedSurvey) -> None:
-    """Add the section on what reports reveal to the page: the guarantee, together and by attribute."""
+    """Add the section on what reports reveal to the page: the guarantee of all together, then of each attribute."""
     lead = "The promise that holds for every person, whatever else is known about them; then attribute by attribute."
     page.section("What the reports reveal", lead).note(str(survey.plan.guarantee()))
     for name, attribute in survey.plan.attributes.items():

@@ -38,7 +38,9 @@ channels/baskets/seeds.py."""
 
 @dataclass(frozen=True)
 class Categories:
-    """A domain of labels, of which an answer is one; the code of a label is its index in the list.
+    """The possible answers to a question with categories: labels, of which an answer is one.
+
+    Computations use codes: the code of a label is its index in the list.
 
     ``labels``: a list of texts, numbers or truth values in their order, each once; or how many numbers 0, 1, 2, … there
     are: ``Categories(1000)``.
@@ -74,35 +76,43 @@ class Categories:
 
     @property
     def size(self) -> int:
-        """How many labels there are."""
+        """How many labels (categories) there are."""
         return len(self.labels)
 
     @cached_property
     def mixed(self) -> bool:
-        """Whether the labels are of several kinds (texts, numbers, truth values)."""
+        """Whether the labels are of more than one kind of texts, numbers and truth values."""
         return not isinstance(self.labels, range) and are_mixed(self.labels)
 
     @cached_property
     def _code_of(self) -> dict[Hashable, int]:
-        """The code of every label; of labels of several kinds also by their texts."""
+        """The code (index in the list) of every label, as a dict.
+
+        Labels of several kinds are in it by their texts too.
+        """
         return places_of(self.labels)
 
     @cached_property
     def _numbers(self) -> Floats | None:
-        """The labels as floats; None unless all of them are numbers."""
+        """The labels as an array of floats, to look numbers up quickly; None unless all labels are numbers."""
         numeric = all(isinstance(label, (int, float)) for label in self.labels)
         return np.array(self.labels, dtype=float) if numeric else None
 
     @cached_property
     def _sorted_numbers(self) -> tuple[Floats, Codes]:
-        """(the labels as numbers in rising order, their codes); only where all labels are numbers."""
+        """(the labels as numbers in rising order, their codes): two arrays, for bisection.
+
+        They exist only where all labels are numbers; the code of a label is its index in the list.
+        """
         numbers = cast(Floats, self._numbers)
         order = np.argsort(numbers)
         return numbers[order], order.astype(np.int64)
 
     @cached_property
     def whole_numbers(self) -> tuple[int, Codes] | None:
-        """(lowest label, the code of every whole number from it on, −1 where it is no label).
+        """A table to look up whole numbers: (lowest label, code of every whole number from it to the highest label).
+
+        The code is the label's index in the list, −1 for a number that is no label.
 
         None unless all labels are whole numbers that span at most 65,536.
         """
@@ -115,9 +125,10 @@ class Categories:
         return low, code_of
 
     def encode(self, values: ArrayLike, first_row: int = 0) -> Codes:
-        """Return the code of every label in ``values``; −1 where missing; an unknown one is an error with its row.
+        """Return the code (index in the list) of every label in ``values``, as an array; −1 where missing.
 
-        ``first_row``: the number of the first value in the whole table, from 0.
+        A value that is no label raises ValueError with its row. ``first_row``: the number of the first value's row in
+        the whole table, from 0.
         """
         if is_categorical(values):
             return self._encode_categorical(values)
@@ -129,12 +140,18 @@ class Categories:
         return self._encode_objects(array, first_row)
 
     def code_of(self, label: Any) -> int:
-        """Return the code of one label that is not missing."""
+        """Return the code (index in the list) of one label; a value that is no label raises ValueError.
+
+        ``label``: not missing.
+        """
         code = self._code_of.get(label) if isinstance(label, Hashable) else None
         return int(self.encode(label)) if code is None else code
 
     def _encode_categorical(self, values: Any) -> Codes:
-        """Encode a pandas column of categories by looking up each category once; unused ones need not be labels."""
+        """Return the codes of a pandas column of categories, −1 where missing, by looking up each category once.
+
+        Categories that no row has need not be labels.
+        """
         column = getattr(values, "cat", values)
         pandas_codes, labels = np.asarray(column.codes), column.categories.tolist()
         used = np.bincount(pandas_codes + 1, minlength=len(labels) + 1)[1:] > 0
@@ -145,7 +162,10 @@ class Categories:
         return np.asarray(np.array([*codes, MISSING], dtype=np.int64)[pandas_codes])
 
     def _encode_numbers(self, array: NDArray[Any], first_row: int) -> Codes:
-        """Encode an array of numbers or truth values, by a table or by bisection."""
+        """Return the codes of an array of numbers or truth values, −1 where missing, by a table or by bisection.
+
+        ``first_row``: the number of its first row in the whole table, for the error about a value that is no label.
+        """
         if array.dtype.kind in "iu" and self.whole_numbers is not None:
             low, code_of = self.whole_numbers
             index = array.astype(np.int64, copy=False) - low
@@ -164,7 +184,10 @@ class Categories:
         return codes.astype(np.int64, copy=False)
 
     def _encode_text(self, array: NDArray[Any], first_row: int) -> Codes:
-        """Encode an array of texts: label by label where labels are few, else through the distinct texts."""
+        """Return the codes of an array of texts; where there are many labels each different text is looked up once.
+
+        ``first_row``: the number of its first row in the whole table, for the error about a value that is no label.
+        """
         if self.size <= FEW_LABELS and not self.mixed:
             codes = np.full(array.shape, MISSING, dtype=np.int64)
             for code, label in enumerate(self.labels):
@@ -179,7 +202,10 @@ class Categories:
         return codes
 
     def _encode_objects(self, array: NDArray[Any], first_row: int) -> Codes:
-        """Encode an array of Python objects, missing ones among them."""
+        """Return the codes of an array of Python objects, −1 where missing.
+
+        ``first_row``: the number of its first row in the whole table, for the error about a value that is no label.
+        """
         code_of = self._code_of
         labels = array.ravel().tolist()
         codes = np.fromiter((code_of.get(label, MISSING) for label in labels), dtype=np.int64, count=len(labels))
@@ -189,26 +215,32 @@ class Categories:
         return codes.reshape(array.shape)
 
     def _refuse_first(self, array: NDArray[Any], unknown: NDArray[np.bool_], first_row: int) -> None:
-        """Raise the error for the first value of an array that is no label."""
+        """Raise ValueError for the first value of an array that is no label.
+
+        ``unknown``: a mask of these values; ``first_row``: the number of the array's first row in the whole table.
+        """
         row = int(np.flatnonzero(unknown)[0])
         self._refuse(array.flat[row].item(), first_row + row if array.ndim else None)
 
     def _refuse(self, label: object, row: int | None = None) -> None:
-        """Raise the error for a value that is no label, in a row counted from 0 (None: there are no rows)."""
+        """Raise ValueError for a value that is no label, with its row counted from 0 (None: there are no rows)."""
         shown = ", ".join(repr(label) for label in self.labels[:6]) + (", …" if self.size > 6 else "")
         raise ValueError(f"unknown category{named(label)}{at_row(row)}; the declared categories are {shown}")
 
     def value_of(self, code: int) -> Hashable:
-        """Return the label of one code."""
+        """Return the label that has this code, its index in the list."""
         return self.labels[code]
 
     @cached_property
     def label_array(self) -> NDArray[Any]:
-        """The labels as an array."""
+        """The labels as a NumPy array, in the order of the list."""
         return array_of_labels(self.labels)
 
     def decode(self, codes: Codes) -> NDArray[Any]:
-        """Return the labels of codes; where some are missing (−1), floats with NaN or objects with None."""
+        """Return the labels of an array of codes (indices in the list), as an array.
+
+        Where some codes are −1 (missing), numbers become floats with NaN there, other labels objects with None.
+        """
         missing, labels = codes < 0, self.label_array[codes, ...]  # an array of one code too
         return with_gaps(labels, missing) if missing.any() else labels
 
@@ -218,7 +250,9 @@ class Categories:
 
 @dataclass(frozen=True)
 class Items:
-    """The domain of baskets: the items that a basket may hold; the code of an item is its index in the list.
+    """The possible answers to a question about baskets: the items of which a basket holds some.
+
+    Computations use codes: the code of an item is its index in the list.
 
     ``items``: a list of labels, each once; or how many items 0, 1, 2, … there are: ``Items(1000)``.
 
@@ -237,16 +271,16 @@ class Items:
 
     @property
     def size(self) -> int:
-        """How many items there are."""
+        """How many items there are to choose from."""
         return len(self.labels)
 
     @cached_property
     def code_of(self) -> dict[Hashable, int]:
-        """The code of each label."""
+        """A dict from each item to its code, which is its index in the list."""
         return {label: code for code, label in enumerate(self.labels)}
 
     def of(self, codes: Iterable[int]) -> Items:
-        """Return the items that have these codes, in this order."""
+        """Return a smaller domain of baskets: only the items with these codes (indices in the list), in their order."""
         return Items([self.labels[code] for code in codes])
 
     def __str__(self) -> str:
@@ -254,7 +288,10 @@ class Items:
 
 
 def _numbered(count: int, most: int, what: str) -> range:
-    """Return the labels 0..count−1; a count below 1 or above ``most`` is an error that calls them ``what``."""
+    """Return the labels 0, 1, …, count − 1 as a range, for a domain that is given by a number.
+
+    A count below 1 or above ``most`` is an error; ``what`` is what it calls the labels.
+    """
     if count < 1:
         raise ValueError(f"{what} = {count} holds no item; give a positive number or a list of labels")
     if count > most:
@@ -263,7 +300,7 @@ def _numbered(count: int, most: int, what: str) -> range:
 
 
 def _check_labels(labels: tuple[Hashable, ...]) -> None:
-    """Raise an error for labels that are tables or lists, too many, or listed twice."""
+    """Raise an error for labels that are tables or lists, too many, or not all different."""
     if not all(isinstance(label, Hashable) for label in labels):
         raise TypeError("a category is a list or a table; give texts, numbers or booleans")
     if len(labels) > MOST_CODES:

@@ -13,14 +13,17 @@ Shape = tuple[int | None, ...]  # the length of each axis; None: any
 
 
 def given(data: Any, key: str) -> Any:
-    """Return the value under a key of a mapping; a missing key is an error that names it."""
+    """Return the value under a key of a mapping; a missing key is an error that names it.
+
+    ``data``: data from outside, of which nothing is sure yet; what is no mapping is an error too.
+    """
     if not isinstance(data, Mapping) or key not in data:
         raise ValueError(f"{key} is missing")
     return data[key]
 
 
 def given_table(data: Any, key: str) -> Mapping[str, Any]:
-    """Return the mapping under a key; anything else is an error."""
+    """Return the value under a key of data from outside, which must be a mapping; anything else is an error."""
     value = given(data, key)
     if not isinstance(value, Mapping):
         raise ValueError(f"{key} is not a table")
@@ -28,7 +31,10 @@ def given_table(data: Any, key: str) -> Mapping[str, Any]:
 
 
 def given_rows(data: Any, key: str, size: int | None = None) -> list[Any]:
-    """Return the list under a key; another length than ``size`` (None: any) is an error."""
+    """Return the value under a key of data from outside, which must be a list; ``size``: its length (None: any).
+
+    Anything else is an error that names the key.
+    """
     value = given(data, key)
     if not isinstance(value, (list, tuple)):
         raise ValueError(f"{key} is not a list")
@@ -38,7 +44,7 @@ def given_rows(data: Any, key: str, size: int | None = None) -> list[Any]:
 
 
 def given_whole(data: Any, key: str, low: int, high: int) -> int:
-    """Return the whole number under a key; anything but one from ``low`` to ``high`` is an error."""
+    """Return the whole number under a key of data from outside; one not from ``low`` to ``high`` is an error."""
     value = given(data, key)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
         raise ValueError(f"{key} is not a whole number from {low} to {high}")
@@ -46,7 +52,10 @@ def given_whole(data: Any, key: str, low: int, high: int) -> int:
 
 
 def given_wholes(data: Any, key: str, low: int, high: int, size: int | None = None) -> NDArray[np.int64]:
-    """Return the list of whole numbers under a key as an array; any outside ``low`` to ``high`` is an error."""
+    """Return the list of whole numbers under a key of data from outside, as an array; other values raise ValueError.
+
+    ``low`` and ``high``: the smallest and the largest number; ``size``: how many there must be (None: any).
+    """
     entries = given_rows(data, key, size)
     for index, number in enumerate(entries):
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not low <= number <= high:
@@ -55,9 +64,10 @@ def given_wholes(data: Any, key: str, low: int, high: int, size: int | None = No
 
 
 def given_numbers(data: Any, key: str, shape: Shape, low: float = -math.inf) -> NDArray[np.float64]:
-    """Return the nested list of numbers under a key as an array of floats.
+    """Return the nested list of numbers under a key of data from outside, as an array of floats.
 
-    Another shape, numbers that are not finite and numbers below ``low`` are errors.
+    Errors are another ``shape`` (the length of each axis; None: any), numbers that are not finite, and numbers below
+    ``low``.
     """
     try:
         array = np.array(given_rows(data, key))
@@ -78,7 +88,10 @@ def given_numbers(data: Any, key: str, shape: Shape, low: float = -math.inf) -> 
 
 
 def given_labels(data: Any, key: str) -> tuple[Any, ...]:
-    """Return the labels under a key: texts, numbers or truth values; none at all, or one twice, is an error."""
+    """Return the list of labels (texts, numbers or truth values) under a key of data from outside, as a tuple.
+
+    An empty list, or a label that stands in it twice, is an error.
+    """
     labels = tuple(given_rows(data, key))
     if not labels or not all(isinstance(label, (str, int, float, bool, np.generic)) for label in labels):
         raise ValueError(f"{key} is not a list of labels")
@@ -88,7 +101,7 @@ def given_labels(data: Any, key: str) -> tuple[Any, ...]:
 
 
 def given_names(data: Any, key: str) -> list[str]:
-    """Return the list of texts under a key, each once; anything else is an error."""
+    """Return the list of texts under a key of data from outside; an empty list, or a text in it twice, is an error."""
     names = given_labels(data, key)
     if not all(isinstance(name, str) for name in names):
         raise ValueError(f"{key} is not a list of names")
@@ -96,14 +109,14 @@ def given_names(data: Any, key: str) -> list[str]:
 
 
 def check_increasing(numbers: NDArray[Any], key: str) -> NDArray[Any]:
-    """Return numbers unchanged; fewer than two, or falling ones, are an error."""
+    """Return numbers unchanged; fewer than two, or one below its predecessor, is an error that calls them ``key``."""
     if numbers.size < 2 or (np.diff(numbers) < 0).any():
         raise ValueError(f"{key} are not at least two numbers in increasing order")
     return numbers
 
 
 def given_one_of(data: Any, key: str, known: Any) -> Any:
-    """Return the word under a key; one that is not among the known words is an error that lists them."""
+    """Return the word under a key of data from outside; an error lists the ``known`` words if it is none of them."""
     word = given(data, key)
     if not isinstance(word, str) or word not in known:
         raise ValueError(f"{key} is not one of {', '.join(map(str, known))}")
@@ -111,7 +124,7 @@ def given_one_of(data: Any, key: str, known: Any) -> Any:
 
 
 def given_flag(data: Any, key: str) -> bool:
-    """Return the truth value under a key; anything else is an error."""
+    """Return the truth value under a key of data from outside; anything else is an error."""
     value = given(data, key)
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{key} is neither true nor false")
@@ -119,5 +132,5 @@ def given_flag(data: Any, key: str) -> bool:
 
 
 def given_flags(data: Any, key: str, size: int) -> NDArray[np.bool_]:
-    """Return the list of ``size`` truth values under a key as an array; anything else is an error."""
+    """Return the list of ``size`` truth values under a key of data from outside as an array; else raise ValueError."""
     return np.array([given_flag({key: flag}, key) for flag in given_rows(data, key, size)], dtype=bool)

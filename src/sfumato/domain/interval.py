@@ -15,7 +15,7 @@ from sfumato.domain.values import Floats, as_numbers, refuse
 
 @dataclass(frozen=True)
 class Interval:
-    """A domain of numbers between two bounds.
+    """The possible answers to a numeric question: the numbers between two bounds.
 
     ``low``, ``high``: the smallest and the largest number that people may answer, both included.
     ``integer``: True: only whole numbers are answers.
@@ -48,11 +48,11 @@ class Interval:
 
     @property
     def width(self) -> float:
-        """The distance from ``low`` to ``high``."""
+        """The distance from the smallest to the largest number of the interval, as a float."""
         return float(self.high) - float(self.low)
 
     def clean(self, values: ArrayLike, *, clamp: bool = False, first_row: int = 0) -> Floats:
-        """Return values as floats, NaN where missing; a value outside the domain is an error that names its row.
+        """Return answers as an array of floats, NaN where missing; one outside the domain is an error with its row.
 
         ``clamp``: True: values outside become the nearest bound instead. ``first_row``: the number of the first value
         in the whole table, from 0.
@@ -70,7 +70,10 @@ class Interval:
         return numbers
 
     def clean_one(self, value: Any, *, clamp: bool = False) -> float:
-        """Return a single value that is not missing as a float, checked (and clamped) as ``clean`` does."""
+        """Return one answer, not missing, as a float; a value outside the domain raises ValueError.
+
+        ``clamp``: True: a value outside becomes the nearest bound instead.
+        """
         if type(value) in (int, float) and self.low <= value <= self.high and (not self.integer or value == int(value)):
             return float(value)
         return float(self.clean(value, clamp=clamp))
@@ -82,7 +85,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Row:
-    """A domain of rows: several numbers of one person that are blurred together, each with a name and an Interval."""
+    """The possible answers to several numeric questions that are blurred together, one number each for one person.
+
+    ``columns``: name → Interval of each number.
+    """
 
     columns: dict[str, Interval]
 
@@ -100,7 +106,7 @@ class Row:
 
 
 def _is_finite(number: Any) -> bool:
-    """Return whether a number is finite as a float."""
+    """Return whether a number is finite as a float; a whole number that no float holds is not."""
     try:
         return math.isfinite(number)
     except OverflowError:  # a whole number that no float holds
@@ -108,5 +114,5 @@ def _is_finite(number: Any) -> bool:
 
 
 def _spelt(bound: float) -> str:
-    """Return a bound as text with up to twelve digits, thousands set off where it is whole."""
+    """Return a bound of an interval as text with up to twelve digits, thousands set off where it is whole."""
     return f"{bound:,.0f}" if bound.is_integer() and abs(bound) < 1e15 else f"{bound:.12g}"

@@ -18,15 +18,15 @@ def are_mixed(labels: Iterable[Any]) -> bool:
 
 
 def _kind_of(label: Any) -> str:
-    """Return "number", or the name of the label's type."""
+    """Return "number" for a number, or the name of the label's type ("str", "bool")."""
     number = isinstance(label, (int, float, np.integer, np.floating, Decimal)) and not isinstance(label, bool)
     return "number" if number else type(label).__name__
 
 
 def places_of(labels: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Return the index of each label in the list, by the label.
+    """Return a dict from each label to its index in the list.
 
-    Labels of several kinds are found by their texts too, where no label is that text itself.
+    Where labels are of several kinds, their texts are in it too, unless a label is that text itself.
     """
     mixed = not isinstance(labels, range) and are_mixed(labels)
     texts: dict[Hashable, int] = {str(label): index for index, label in enumerate(labels)} if mixed else {}
@@ -34,7 +34,10 @@ def places_of(labels: Sequence[Hashable]) -> dict[Hashable, int]:
 
 
 def texts_of(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return labels of several kinds as texts, None where missing; two labels with the same text are an error."""
+    """Return labels as an array of their texts, None where missing; two labels with the same text are an error.
+
+    It is for tables whose columns have one type.
+    """
     label_of: dict[str, Hashable] = {}
     for label in set(labels.tolist()):
         if not is_missing(label) and (other := label_of.setdefault(str(label), label)) != label:
@@ -44,7 +47,7 @@ def texts_of(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def array_of_labels(labels: Iterable[Any]) -> NDArray[Any]:
-    """Return labels as an array that keeps the type of each label."""
+    """Return labels as a NumPy array that keeps the type of each label: of objects where types differ."""
     listed = list(labels)
     types = set(map(type, listed))
     plain = len(types) == 1 and types <= {int, float, bool, str}
@@ -52,7 +55,8 @@ def array_of_labels(labels: Iterable[Any]) -> NDArray[Any]:
 
 
 def sorted_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the different labels in order; kinds that do not compare come one after the other."""
+    """Return the different labels in order, as a tuple; kinds that do not compare (numbers, texts) follow each other.
+    """
     different = set(labels)
     try:
         return tuple(sorted(different))
@@ -61,7 +65,7 @@ def sorted_labels(labels: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def codes_of_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
-    """Return (the different labels in order, the index among them of every given label)."""
+    """Return (array of the different labels in order, for every given label its index in that array)."""
     if labels.dtype.kind != "O":
         different, codes = np.unique(labels, return_inverse=True)
         return different, codes.astype(np.int64)

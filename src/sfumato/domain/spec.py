@@ -13,7 +13,7 @@ DOMAIN_KEYS = ("low", "high", "integer", "categories", "items", "columns")  # th
 
 
 def domain_to_spec(domain: Domain) -> dict[str, Any]:
-    """Return a domain as plain data, under the keys of ``DOMAIN_KEYS``."""
+    """Return a domain (the possible answers) as a dict of plain data, as plans hold it, under keys of DOMAIN_KEYS."""
     if isinstance(domain, Interval):
         bounds: dict[str, Any] = {"low": domain.low, "high": domain.high}
         return {**bounds, "integer": True} if domain.integer else bounds
@@ -24,7 +24,10 @@ def domain_to_spec(domain: Domain) -> dict[str, Any]:
 
 
 def domain_from_spec(spec: Mapping[str, Any]) -> Domain:
-    """Build the domain that plain data describes: low/high (and integer), categories, items, or columns of numbers."""
+    """Build the domain (the possible answers) that a plan's dict describes; one that describes none is an error.
+
+    It has low and high (and integer), or categories, or items, or columns of numbers.
+    """
     kinds = [kind for kind in ("low", "categories", "items", "columns") if kind in spec]
     kinds += ["low"] if "high" in spec and "low" not in spec else []
     if len(kinds) != 1:

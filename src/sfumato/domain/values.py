@@ -21,7 +21,7 @@ can still read; devices in JavaScript check the same number (client/static/check
 
 
 def is_categorical(values: Any) -> bool:
-    """Return whether values are a pandas column (or bare array) of categories."""
+    """Return whether values are a pandas column (or bare array) of the type category."""
     return type(getattr(values, "dtype", None)).__name__ == "CategoricalDtype"
 
 
@@ -46,7 +46,10 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
 
 
 def as_numbers(values: ArrayLike) -> Floats:
-    """Return values as floats with NaN where missing; a text, date or truth value is an error that names its row."""
+    """Return values as an array of floats, NaN where missing.
+
+    A text, date or truth value raises TypeError that names its row.
+    """
     array = as_array(values)
     if array.dtype.kind in "iuf":
         return array.astype(np.float64, copy=False)
@@ -58,7 +61,7 @@ def as_numbers(values: ArrayLike) -> Floats:
 
 
 def _numbers_of_objects(array: NDArray[Any]) -> Floats:
-    """Return Python objects as floats with NaN where missing; the first that is no number is an error."""
+    """Return an array of Python objects as floats, NaN where missing; the first that is no number raises TypeError."""
     numbers = np.empty(array.shape)
     for row, value in enumerate(array.flat):
         if is_missing(value):
@@ -73,9 +76,9 @@ def _numbers_of_objects(array: NDArray[Any]) -> Floats:
 
 
 def _no_number(array: NDArray[Any], first: int) -> tuple[int, Any]:
-    """Return (row, value) of the first text that cannot be read as a number, or of row ``first`` if all can.
+    """Return (row, value) of the first text that cannot be read as a number; of row ``first`` if all can.
 
-    One such text in a file makes texts of its whole column, and is the one to name.
+    One such text in a file makes texts of its whole column, and is the one that an error should name.
     """
     for row, value in enumerate(array.flat):
         try:
@@ -86,14 +89,17 @@ def _no_number(array: NDArray[Any], first: int) -> tuple[int, Any]:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas' NA."""
+    """Return whether a value stands for a missing one: None, NaN, NaT or pandas' NA."""
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
 def with_gaps(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return values with some of them missing: numbers become floats with NaN, anything else objects with None."""
+    """Return values with those that the mask ``missing`` marks left out: numbers become floats with NaN there.
+
+    Anything else becomes objects with None there.
+    """
     gapped = np.asarray(values).astype(float if values.dtype.kind in "iuf" else object)
     gapped[missing] = np.nan if gapped.dtype.kind == "f" else None
     return gapped
@@ -106,7 +112,7 @@ VALUES_SHOWN: ContextVar[bool] = ContextVar("values are shown", default=False)  
 
 @contextmanager
 def showing_values(shown: bool = True) -> Iterator[None]:
-    """Let errors raised inside print the value that they are about.
+    """Let errors raised inside this context print the value that they are about; elsewhere they do not.
 
     For reports, and for answers that only their owner sees. Everywhere else a value may be somebody's true answer, and
     errors end up in logs: they name its row and the reason only.
@@ -119,7 +125,7 @@ def showing_values(shown: bool = True) -> Iterator[None]:
 
 
 def named(value: object) -> str:
-    """Return a blank and the value, to follow its noun in an error; "" where values must not be shown."""
+    """Return a value as text for an error, with a blank before it; "" where errors must not show values."""
     if not VALUES_SHOWN.get():
         return ""
     plain = value.item() if isinstance(value, np.generic) else value
@@ -127,17 +133,21 @@ def named(value: object) -> str:
 
 
 def the_value(value: object) -> str:
-    """Return "value 112" to begin an error with, or "the value" where values must not be shown."""
+    """Return how an error begins that is about a value: "value 112", or "the value" where errors must not show values.
+    """
     return f"{'value' if VALUES_SHOWN.get() else 'the value'}{named(value)}"
 
 
 def at_row(row: int | None) -> str:
-    """Return " in row 17" for an error, counted from 1; "" where there are no rows (None)."""
+    """Return " in row 17" for an error; ``row`` counts from 0, the text from 1; "" where there are no rows (None)."""
     return "" if row is None else f" in row {row + 1:,}"
 
 
 def refuse(bad: NDArray[np.bool_], numbers: Floats, first_row: int, why: str) -> None:
-    """Raise an error for the first bad number, if there is one, that names its row and says ``why``."""
+    """Raise ValueError for the first bad number, if there is one; it names the number's row and says ``why``.
+
+    ``bad``: a mask; ``first_row``: the number of the first row in the whole table, from 0.
+    """
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         where = at_row(first_row + row if numbers.ndim else None)

@@ -1,9 +1,9 @@
 """Fisher scoring: the one climber to the top of a likelihood, and models of a joint distribution as it climbs them.
 
-    step = (I + d·diag I)⁻¹·score
+    step = I⁻¹·score,      score and information I of all parameters at once
 
-score and information I of all parameters at once. A step is taken if the value does not fall; else the damping d grows
-and the step is shorter. From the quadratic expansion a full step promises score·I⁻¹·score, twice what it would gain.
+A step is taken if the value does not fall, else a shorter one. From the quadratic expansion a full step promises
+score·I⁻¹·score, twice what it would gain.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
+from scipy.linalg import lapack
 
 from sfumato.domain import Floats
 from sfumato.evidence.observed import LEAST_DOUBLE, Evidence
@@ -23,20 +24,16 @@ STEPS = 25
 """Steps at most. Near the top each doubles the digits, so that more are taken on ridges alone."""
 ENOUGH = 1e-3
 """Nats: the climb ends where a full step promises less."""
-DAMPED = 1e-3
-"""The first damping where a step fails, as a part of the diagonal."""
-MORE, LESS = 8.0, 0.2
-"""By how much damping grows after a step that fails, and shrinks after one that does not: Levenberg's recipe, with his
-factors of about ten and its root."""
-MOST_DAMPING = 1e7
-"""Damping at which a step is shorter than the precision of doubles tells apart; the climb then ends."""
+SHORTER, SHORTEST = 3.0, 1e-4
+"""By how much a step that fails is shortened, and the part of it below which the climb ends: the value then changes by
+rounding alone. By judgement; a line search halves or thirds a step, and hardly ever does so twice."""
 BELIEVED = 2
 """Steps after which the quadratic expansion is near enough to say that a climb will not reach what it is hoped to."""
 NUGGET = 1e-9
 """Added to the diagonal of the information in units in which it is one, against parameters that nobody can see."""
 
 
-class Point(Protocol):
+class ClimbPoint(Protocol):
     """Where a climb is: the parameters of a model, with what is known about the likelihood there."""
 
     @property
@@ -51,42 +48,45 @@ class Point(Protocol):
         """Return the point a step further, or as far as the model allows at once; None if there is no such point."""
 
 
-SomePoint = TypeVar("SomePoint", bound=Point)
+SomePoint = TypeVar("SomePoint", bound=ClimbPoint)
 
 
 def climb(
-    point: SomePoint, *, steps: int = STEPS, enough: float = ENOUGH,
+    point: SomePoint, *, steps: int = STEPS, enough: float = ENOUGH, part: float = 0.0,
     hoped: Callable[[SomePoint], float] | None = None,
 ) -> SomePoint:
     """Return the top that Fisher scoring reaches from a point; the value never falls.
 
-    steps: how many are taken at most. enough: the climb ends where a full step promises less, in nats.
+    steps: how many are taken at most. enough: the climb ends where a full step promises less, in nats. part: or less
+    than this part of what the climb has gained.
     hoped: the value that makes the climb worth going on; it is given up where a full step will not lead there.
     """
-    damping = 0.0
+    begun = point.value
     for taken in range(steps):
         score, information = point.slopes
-        step = damped_step(information, score, 0.0)
+        step, length = scoring_step(information, score), 1.0
         promise = float(score @ step)
-        if promise < enough:
+        if promise < max(enough, part * (point.value - begun)):
             break
         if hoped is not None and taken >= BELIEVED and point.value + promise < hoped(point):
             break
-        ahead = point.moved(step if damping == 0.0 else damped_step(information, score, damping))
-        while (ahead is None or not ahead.value >= point.value) and damping < MOST_DAMPING:
-            damping = max(MORE * damping, DAMPED)
-            ahead = point.moved(damped_step(information, score, damping))
+        ahead = point.moved(step)
+        while (ahead is None or not ahead.value >= point.value) and length > SHORTEST:
+            length /= SHORTER
+            ahead = point.moved(length * step)
         if ahead is None or not ahead.value >= point.value:
             break
-        point, damping = ahead, LESS * damping if damping > DAMPED else 0.0
+        point = ahead
     return point
 
 
-def damped_step(information: Floats, score: Floats, damping: float) -> Floats:
-    """Return (I + damping·diag I)⁻¹·score, solved in units in which I has a diagonal of ones."""
+def scoring_step(information: Floats, score: Floats) -> Floats:
+    """Return I⁻¹·score, solved in units in which the information I has a diagonal of ones."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(information), LEAST_DOUBLE))
-    unit = information * np.outer(scale, scale)
-    return np.asarray(np.linalg.solve(unit + (damping + NUGGET) * np.eye(score.size), scale * score) * scale)
+    unit = information * scale[:, None] * scale
+    unit[np.diag_indices_from(unit)] += NUGGET
+    _, step, failed = lapack.dposv(unit, scale * score, lower=1)
+    return np.asarray((np.linalg.solve(unit, scale * score) if failed else step) * scale)
 
 
 def inverse_information(information: Floats) -> Floats:

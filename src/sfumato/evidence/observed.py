@@ -37,7 +37,7 @@ class CountSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Counted:
+class KnownCounts:
     """Counts that are known already; ``squares`` None: every report counts once."""
 
     known: npt.ArrayLike
@@ -98,7 +98,7 @@ class Evidence:
             where people weigh differently, sums of their weights.
         squares: sums of squared weights in each report cell; None where every report counts once.
         """
-        return cls(table, Counted(counts, squares), tuple(cells))
+        return cls(table, KnownCounts(counts, squares), tuple(cells))
 
     @classmethod
     def of_columns(
@@ -166,17 +166,9 @@ class Evidence:
         """Return the evidence of the people in a fold, through the same table."""
         return replace(self, fold=fold)
 
-    def of_first(self, columns: int) -> Evidence:
-        """Return the evidence of the first columns, in the same cells; they are counted by themselves."""
-        source, table = self.source, self.product
-        assert isinstance(source, Askable)
-        fewer = ProductTable(table.factors[:columns], table.label, table.report_shape[-1], table.dtype)
-        cells = self.cells[:columns]
-        return Evidence(fewer, replace(source, cells=cells), cells, self.fold)
-
     def with_counts(self, counts: npt.ArrayLike) -> Evidence:
         """Return other counts seen through the same table."""
-        return replace(self, source=Counted(counts), fold=None)
+        return replace(self, source=KnownCounts(counts), fold=None)
 
     def only(self, problems: npt.NDArray[np.bool_] | Codes) -> Evidence:
         """Return the evidence of some problems, chosen by a mask or by their rows."""

@@ -67,7 +67,7 @@ KINDS = {Interval: "numbers", Categories: "categories", Items: "items"}
 
 @dataclass(frozen=True)
 class Wishes:
-    """The options of a reconstruction, as `estimates` takes them."""
+    """The options of a reconstruction in one value: intervals of numbers, method, known shares of the classes."""
 
     intervals: int | None = None  # of numbers; None: as many as the reports decide
     method: str = "smooth"
@@ -78,7 +78,11 @@ class Wishes:
 
 
 def counts(reports: Any, plan: Plan) -> dict[str, Any]:
-    """Count the reports, question by question: answered and missing, in all, by class and by level.
+    """Count the reports of every question: how many people answered it and how many left it out.
+
+    Returns a dict with ``reports`` (the number of people), ``class`` (the question by whose answer people are grouped,
+    or None) and ``questions``: for each ``answered`` and ``missing``, and lists of both by class and by privacy level
+    (how strongly people chose to blur).
 
     ``reports``: a table of reports, or counts of them by question; ``plan``: the plan that they answer.
     """
@@ -103,15 +107,18 @@ def estimates(
     reports: Any, plan: Plan, question: str = "", intervals: int | None = None, *, method: str = "smooth",
     class_name: str | None = None, shares: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
-    """Estimate the shares of every answer from reports: with errors, by class and by level, with what fakes could do.
+    """Estimate the shares of every answer from reports, in all, by class and by level; return the figures as a dict.
 
-    Every row has ``value``, ``stderr``, the ends ``from`` and ``to`` of its 90 % bar, and ``within_noise``.
+    Its key ``questions`` has, for every question, ``rows`` (one for each interval of numbers, category or item), the
+    mean, the comparisons ``by_class`` and ``by_level`` (how strongly people chose to blur), the precision, and how far
+    made-up reports could move a share. Every row has ``value``, ``stderr``, the ends ``from`` and ``to`` of its 90 %
+    bar, and ``within_noise`` (the share cannot be told from zero).
 
     ``reports``: a table of reports (pandas, Polars, PyArrow, a mapping, …), or the counts of them by question, as
-    ``plan.counts`` gives them. ``plan``: the plan that they answer. ``question``: this one only. ``intervals``: of
-    blurred numbers, instead of as many as the reports can tell apart. ``method``: how to reconstruct, as in
-    `sf.reconstruct`. ``class_name``: the name of the classes of counts. ``shares``: the known share of each class in
-    the population; the estimates of the classes are then combined by it.
+    ``plan.counts`` gives them. ``plan``: the plan that they answer. ``question``: estimate this one only ("": all).
+    ``intervals``: how many for blurred numbers, instead of as many as the reports can tell apart. ``method``: how to
+    reconstruct, as in `sf.reconstruct`. ``class_name``: the name of the classes that counts are grouped by. ``shares``:
+    the known share of each class in the population; the estimates of the classes are then combined by it.
     """
     if question and question not in plan.columns:
         raise ValueError(f"there is no question {question!r}; there are {', '.join(plan.columns)}")
@@ -126,10 +133,14 @@ def estimates(
 
 
 def joint(reports: Any, plan: Plan, first: str, second: str) -> dict[str, Any]:
-    """Estimate two questions together: the share of people in every pair of answers.
+    """Estimate two questions together, the share of people in every pair of answers; return the figures as a dict.
 
-    ``reports``: a table of reports; ``plan``: the plan that they answer; ``first`` and ``second``: the two questions.
-    ``stderr`` is None where a question is a number.
+    Its keys: ``questions`` (the two names), ``labels`` (the answers of each), ``shares`` and ``stderr`` (tables with a
+    row for each answer to ``first`` and a column for each to ``second``; ``stderr`` is None where a question is a
+    number), ``reports``, ``missing`` and ``messages`` (sentences to be read before trusting it).
+
+    ``reports``: a table of reports; ``plan``: the plan that they answer; ``first`` and ``second``: names of two
+    questions.
     """
     both, channels = (first, second), seen_together(plan)
     for name in both:
@@ -153,7 +164,11 @@ def joint(reports: Any, plan: Plan, first: str, second: str) -> dict[str, Any]:
 
 
 def seen_together(plan: Plan) -> dict[str, Mechanism | None]:
-    """Return the columns that `joint` takes, with their channels: all but baskets and numbers in the clear."""
+    """Return the columns that `joint` takes, as a dict from name to channel (the chances of reports given answers).
+
+    The channel is None for categories that are sent as they are. Baskets, and numbers that are sent as they are, are
+    left out.
+    """
     blurred = channels_of(plan)
     clear = {name for name, each in plan.attributes.items() if each.channel is None}
     labels = {name for name in clear if isinstance(plan.attributes[name].domain, Categories)}
@@ -165,7 +180,7 @@ def seen_together(plan: Plan) -> dict[str, Mechanism | None]:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """The estimates of one question for one group of people."""
+    """The estimates of one question for one group of people: all, a class, or those who chose one level of blur."""
 
     reports: float
     missing: float
@@ -174,7 +189,8 @@ class Measure:
 
     @property
     def vector(self) -> tuple[Floats, Floats]:
-        """Return (the shares and, last, the mean if there is one; their variances)."""
+        """Return two arrays, (values, variances): of the shares and, as the last number, of the mean if there is one.
+        """
         assert self.estimate is not None
         values, variances = self.estimate.probabilities, self.estimate.stderr**2
         if self.mean is None:
@@ -183,10 +199,11 @@ class Measure:
 
 
 def measure(answers: Answers, tally: Any, cells: Any, wishes: Wishes) -> Measure:
-    """Estimate the shares of a question's answers for the people of one tally.
+    """Estimate the shares of a question's answers for one group of people, whose reports are counted in ``tally``.
 
-    ``tally``: their Counts, ClearCounts or BasketCounts; ``cells``: the intervals of numbers (edges or how many), or
-    the codes of the items to estimate; None: those that the reports suggest.
+    ``tally``: Counts of blurred reports, ClearCounts of answers sent as they are, or BasketCounts; ``cells``: the
+    intervals of numbers (their edges or how many), or the codes of the items to estimate; None: those that the reports
+    suggest; ``wishes``: the options. The estimate is None where nobody answered or there are too many categories.
     """
     if not tally.total or _has_too_many_rows(answers.domain):
         return Measure(tally.total, tally.missing)
@@ -200,7 +217,10 @@ def measure(answers: Answers, tally: Any, cells: Any, wishes: Wishes) -> Measure
 
 
 def _combine_classes(whole: Measure, classes: Mapping[Hashable, Measure], shares: Mapping[str, float]) -> Measure:
-    """Combine the estimates of all classes by the classes' known shares of the population."""
+    """Combine the estimates of all classes into one of the population, weighted by the classes' known shares of it.
+
+    ``whole``: the estimates for everybody, of which shares and mean are replaced; ``classes``: the estimates by class.
+    """
     estimates_by_class = {str(label): each.estimate for label, each in classes.items()}
     means = {str(label): each.mean for label, each in classes.items()}
     mean = None if None in means.values() else combine(means, shares)
@@ -208,7 +228,9 @@ def _combine_classes(whole: Measure, classes: Mapping[Hashable, Measure], shares
 
 
 def _clear_estimate(domain: Domain, tally: ClearCounts) -> Estimate:
-    """Estimate the shares of clear answers, as those of a sample of n people in k cells.
+    """Estimate the shares of answers that were sent as they are, with the errors of a sample of n people in k cells.
+
+    Cells are categories, or intervals of numbers.
 
         p = N/n,   covariance (diag h − hhᵀ)/n,   h = (N + ½)/(n + k/2), so that a share of nobody is no certain zero.
     """
@@ -222,9 +244,10 @@ def _clear_estimate(domain: Domain, tally: ClearCounts) -> Estimate:
 
 
 def _item_estimate(channel: Any, tally: BasketCounts, items: Any) -> Estimate:
-    """Estimate the share s of people who have each item, with the blur's variance and the s(1−s)/n of a sample.
+    """Estimate the share s of people who have each item of a basket question, with standard errors.
 
-    ``items``: codes of items; None: the MOST_ITEMS with the largest shares.
+    The variance is that of the blur and s(1 − s)/n, the sample's, together. ``tally``: the reported baskets;
+    ``channel``: theirs; ``items``: codes of items; None: the MOST_ITEMS with the largest shares.
     """
     holder = MemoryHolder.of_reports([(tally.reports, channel)])
     level = SupportCounter(holder).count(np.arange(channel.items.size)[:, None])
@@ -240,7 +263,12 @@ def _item_estimate(channel: Any, tally: BasketCounts, items: Any) -> Estimate:
 
 
 def _estimate_question(answers: Answers, plan: Plan, class_blur: Floats | None, wishes: Wishes) -> dict[str, Any]:
-    """Return the figures of one question, as `estimates` has them under its name."""
+    """Estimate one question, and return its entry of ``questions`` in what `estimates` returns, a dict.
+
+    The entry has shares with errors, the mean, comparisons by class and by level, precision, the effect of made-up
+    reports, and messages. ``class_blur``: the inverse of the table that blurs the class itself; None where the class is
+    not blurred.
+    """
     blurred_counts = answers.whole if isinstance(answers.whole, Counts) else None
     cells = None if blurred_counts is None else wishes.intervals or intervals_told(blurred_counts)
     whole = measure(answers, answers.whole, cells, wishes)
@@ -275,12 +303,15 @@ def _estimate_question(answers: Answers, plan: Plan, class_blur: Floats | None, 
 
 
 def _has_too_many_rows(domain: Domain) -> bool:
-    """Return whether a question has more categories than are estimated."""
+    """Return whether a question has more than MOST_ROWS categories, which are not estimated."""
     return isinstance(domain, Categories) and domain.size > MOST_ROWS
 
 
 def _item_codes(answers: Answers, estimate: Estimate) -> Any:
-    """Return the codes of the items in an estimate, for groups to be estimated for the same ones; None for labels."""
+    """Return an array of the codes of an estimate's items, so that every group is estimated for these items.
+
+    None where the question does not ask for items.
+    """
     if not isinstance(answers.domain, Items):
         return None
     code_of = {label: code for code, label in enumerate(answers.domain.labels)}
@@ -288,7 +319,10 @@ def _item_codes(answers: Answers, estimate: Estimate) -> Any:
 
 
 def _messages(measured: Measure) -> list[str]:
-    """Write the sentences to be read before trusting an estimate; for fewer than FEW_REPORTS answers one is enough."""
+    """Write the sentences to be read before trusting an estimate, as a list.
+
+    Of fewer than FEW_REPORTS answers that they are too few, and whether they fit their channel.
+    """
     assert measured.estimate is not None
     facts = measured.estimate.diagnostics
     if measured.reports >= FEW_REPORTS:
@@ -299,10 +333,12 @@ def _messages(measured: Measure) -> list[str]:
 
 
 def _compare_groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -> dict[str, Any]:
-    """Return the comparison of groups by their estimates; ``undo``: the inverse of the groups' own table, or None.
+    """Compare groups of people by their estimates; return a dict with groups, differences, and counts of both.
 
-    A group without answers is left out, unless a blur may have put its people into others. ``verdict``: whether two
-    groups whose people are known differ at all, in words.
+    ``measures``: the estimates by group; ``undo``: the inverse of the table that blurs the group itself, None where the
+    group is sent as it is. A group without answers is left out, unless that blur may have put its people into others.
+    ``verdict`` of the result: a sentence whether two groups differ at all; None for more groups, or where ``undo`` is
+    given.
     """
     answered = {label: each for label, each in measures.items() if each.estimate is not None}
     reports = [{"label": label, "reports": each.reports} for label, each in measures.items()]
@@ -326,7 +362,7 @@ def _compare_groups(measures: Mapping[Hashable, Measure], undo: Floats | None) -
 
 
 def _measure_precision(answers: Answers, whole: Measure, by_class: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return how wide the bars of a question are, and how many reports in all would make them ±5, ±2 and ±1 points.
+    """Return a dict: half the widths of a question's 90 % bars, and how many reports would make them ±5, ±2, ±1 points.
 
     ``rough``: whether the errors do not follow 1/√n, as of shares of ranges of blurred numbers: what is smooth is found
     sooner, and what the noise hides later.
@@ -348,9 +384,9 @@ def _measure_precision(answers: Answers, whole: Measure, by_class: Mapping[str, 
 
 
 def _variance_of_one(answers: Answers, whole: Measure) -> float | None:
-    """Return the variance that one report adds to the least certain share; None where that is not known.
+    """Return the variance v that one report adds to the least certain share (n reports leave v/n); None: not known.
 
-    Of categories the channel's table gives it before any report comes, of others the present errors.
+    Of categories the channel's table gives it before any report comes; of others it is taken from the present errors.
     """
     tables = table_and_inverse(answers.whole) if isinstance(answers.whole, Counts) else None
     if tables is None or not isinstance(answers.domain, Categories):
@@ -360,7 +396,10 @@ def _variance_of_one(answers: Answers, whole: Measure) -> float | None:
 
 
 def _measure_fakes(answers: Answers, whole: Measure) -> dict[str, Any] | None:
-    """Return how far 1 % and 5 % of made-up reports move a share, or the mean of numbers, at worst; None: not known."""
+    """Return a dict: how far 1 % and 5 % of made-up reports move an estimate at worst; None where that is not known.
+
+    ``of``: "mean" for numbers, else "share"; ``moved``: what `scale_to_fakes` returns.
+    """
     assert whole.estimate is not None
     p, counts_of_blur = whole.estimate.probabilities, answers.whole if isinstance(answers.whole, Counts) else None
     if isinstance(answers.domain, Interval):

@@ -28,7 +28,7 @@ from sfumato.tables import CODE_SUFFIX, LEVEL_SUFFIX, PLAN_COLUMN, to_arrow
 
 @dataclass(frozen=True, eq=False)
 class ClearCounts:
-    """Answers to one question that was asked in the clear."""
+    """Counts of answers to one question that people sent as they are, without blur."""
 
     histogram: NDArray[Any]  # how many in each category or interval
     missing: int
@@ -36,26 +36,27 @@ class ClearCounts:
 
     @property
     def total(self) -> int:
-        """How many people answered."""
+        """How many people answered this question."""
         return int(self.histogram.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class BasketCounts:
-    """The reported baskets of one question, and how many are missing."""
+    """The reported baskets (sets of items) of one question, and how many people sent none."""
 
     reports: BasketReports
     missing: int
 
     @property
     def total(self) -> int:
-        """How many people answered."""
+        """How many people answered this question."""
         return len(self.reports)
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The reports of one question; numbers that are blurred together have one such value each."""
+    """The reports of one question, of all people and by class; of numbers blurred together, one value for each number.
+    """
 
     name: str
     question: str  # as people read it; the name where the plan has no words
@@ -66,7 +67,10 @@ class Answers:
 
     @property
     def by_level(self) -> dict[str, Counts]:
-        """Return the counts at each privacy level, where people chose one; else none."""
+        """Return the counts of reports by privacy level (how strongly a person chose to blur).
+
+        Empty where nobody chooses.
+        """
         if self.channel is None or not self.channel.has_levels:
             return {}
         return {str(level): Counts({level: self.whole.levels[level]}) for level in self.channel.levels}
@@ -74,7 +78,7 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class AllAnswers:
-    """The reports of all questions, in the plan's order."""
+    """The reports of all questions in the plan's order, and the question by whose answer people are grouped."""
 
     people: int
     questions: list[Answers]
@@ -84,9 +88,10 @@ class AllAnswers:
 
 
 def answers_of(reports: Any, plan: Plan, class_name: str | None = None) -> AllAnswers:
-    """Return the reports of all questions from a table of reports, or from counts of them by question.
+    """Return the reports of all questions, grouped by class, from a table or from counts of them by question.
 
-    ``class_name``: the name of the classes of counts; the classes of a table are the plan's target.
+    ``plan``: the plan that they answer. ``class_name``: the name of the classes that counts are grouped by; the classes
+    of a table are the plan's target.
     """
     if isinstance(reports, Mapping) and reports and all(isinstance(one, Counts) for one in reports.values()):
         return _answers_of_counts(reports, plan, class_name)
@@ -94,9 +99,10 @@ def answers_of(reports: Any, plan: Plan, class_name: str | None = None) -> AllAn
 
 
 def in_codes(reports: Any, plan: Plan) -> Any:
-    """Return any table of reports as a PyArrow table of report codes, as a collector keeps it.
+    """Return any table of reports as a PyArrow table with codes (whole numbers) for reports, as a collector keeps it.
 
-    ValueError where a column of the plan is missing, or where reports of another plan are among them.
+    A table that has codes only is returned as it is. ValueError where a column of the plan is missing, or where reports
+    of another plan are in the table.
     """
     table = to_arrow(reports)
     if PLAN_COLUMN in table.column_names:
@@ -112,7 +118,10 @@ def in_codes(reports: Any, plan: Plan) -> Any:
 
 
 def _answers_of_counts(counts: Mapping[str, Counts], plan: Plan, class_name: str | None) -> AllAnswers:
-    """Group the counts of questions by the classes that are in them."""
+    """Return the reports of all questions from counts by question, split by the classes that the counts hold.
+
+    ``class_name``: what the classes are called; None: no name.
+    """
     unknown = [name for name in counts if name not in plan.attributes]
     if unknown:
         raise ValueError(f"the plan has no question {unknown[0]!r}; it asks {', '.join(plan.attributes)}")
@@ -127,7 +136,8 @@ def _answers_of_counts(counts: Mapping[str, Counts], plan: Plan, class_name: str
 
 
 class _TableAnswers:
-    """A reader of the reports in a table of report codes."""
+    """A reader of the reports of all questions from a table of report codes (whole numbers), split by the plan's class.
+    """
 
     def __init__(self, plan: Plan, table: Any) -> None:
         self.plan, self.table = plan, table
@@ -141,7 +151,10 @@ class _TableAnswers:
             self.reports = self.reports.aimed(codes, classes=[*self.classes, None])
 
     def _read_classes(self) -> tuple[tuple[Hashable, ...], NDArray[Any]]:
-        """Return (the classes, everybody's class code or −1); no classes where the plan has none that can be read."""
+        """Return (the class labels, an array with the number of everybody's label, −1 where the class is missing).
+
+        There are no labels, and −1 for everybody, where the plan has no class or its blur cannot be inverted.
+        """
         target = self.plan.attributes.get(self.plan.target or "")
         nobody = np.full(self.table.num_rows, MISSING)
         if target is None or not isinstance(target.domain, Categories) or target.has_levels:
@@ -154,13 +167,13 @@ class _TableAnswers:
         return tuple(reported.labels), self.table[target.name + CODE_SUFFIX].to_numpy()
 
     def read(self) -> AllAnswers:
-        """Read the reports of all questions."""
+        """Read the table: the reports of all questions, with the number of people."""
         columns = [(each, name) for each in self.plan.attributes.values() for name in each.columns]
         questions = [self._answers_to(each, name) for each, name in columns]
         return AllAnswers(self.table.num_rows, questions, self.plan.target, self.class_blur)
 
     def _answers_to(self, each: Attribute, name: str) -> Answers:
-        """Read the reports of one column of an attribute."""
+        """Read the reports of one column of a question; numbers that are blurred together have several."""
         domain: Domain = each.domain if name == each.name else each.domain.columns[name]  # type: ignore[union-attr]
         channel = self.channels.get(name, each.channel)
         labels = self.classes if name != self.plan.target else ()
@@ -174,13 +187,14 @@ class _TableAnswers:
         return Answers(name, each.question or name, domain, channel, whole, by_label)
 
     def _count_blurred(self, name: str) -> tuple[Any, list[Any]]:
-        """Count the reports of a blurred column: (of all people, of each class)."""
+        """Count the reports of a blurred column; return (counts of all people, a list with counts of each class)."""
         assert self.reports is not None
         counts = self.reports.of(name, by_class=bool(self.classes))
         return counts.together() if self.classes else counts, [counts.select(label) for label in self.classes]
 
     def _count_clear(self, name: str, domain: Domain) -> tuple[Any, list[Any]]:
-        """Count the answers of a clear column: (of all people, of each class)."""
+        """Count the answers of a column sent as it is; return (counts of all people, a list with counts of each class).
+        """
         column = self.table[name]
         codes = clear_codes(column, domain)
         size = len(domain.labels) if isinstance(domain, Categories) else clear_edges(domain).size - 1
@@ -197,7 +211,7 @@ class _TableAnswers:
         return parts[0], parts[1:]
 
     def _read_baskets(self, name: str, channel: Any) -> tuple[Any, list[Any]]:
-        """Read the baskets of a question: (of all people, of each class)."""
+        """Read the reported baskets of a question; return (those of all people, a list with those of each class)."""
         reports, present = baskets_in(self.table, name, channel)
         groups = [self.class_codes == code for code in range(len(self.classes))]
         by_class = [BasketCounts(reports[of[present]], int((of & ~present).sum())) for of in groups]
@@ -205,7 +219,10 @@ class _TableAnswers:
 
 
 def class_blur(plan: Plan) -> Floats | None:
-    """Return the inverse of the table through which the plan's class went; None where it is clear or not invertible."""
+    """Return the matrix that undoes the blur of the plan's class: the inverse of P[reported class, true class].
+
+    None where the class is sent as it is, where people choose how strongly to blur it, or where there is no inverse.
+    """
     channel = plan.attributes[plan.target].channel if plan.target else None
     if channel is None or channel.has_levels:
         return None
@@ -217,7 +234,10 @@ def class_blur(plan: Plan) -> Floats | None:
 
 
 def channels_of(plan: Plan) -> dict[str, Mechanism]:
-    """Return the channel of every blurred column that is counted by codes, which is all but baskets."""
+    """Return the channel of every blurred column by name, for counting its reports by code; baskets are left out.
+
+    Numbers that are blurred together have a channel for each number.
+    """
     channels: dict[str, Mechanism] = {}
     for name, each in plan.attributes.items():
         if isinstance(each.channel, CorrelatedNoise):
@@ -228,17 +248,17 @@ def channels_of(plan: Plan) -> dict[str, Mechanism]:
 
 
 def columns_of(name: str) -> tuple[str, str, str]:
-    """Return the columns that a question may have in a table: its reports, their codes, and the chosen levels."""
+    """Return three columns that a question may have in a table: reports, their codes, and the levels people chose."""
     return name, name + CODE_SUFFIX, name + LEVEL_SUFFIX
 
 
 def clear_edges(domain: Any) -> Floats:
-    """Return the edges of the intervals in which numbers that are sent as they are get counted."""
+    """Return the edges of the intervals in which numbers that are sent as they are get counted, as a rising array."""
     return interval_edges(domain, intervals_for(domain))
 
 
 def clear_codes(column: Any, domain: Domain) -> NDArray[Any]:
-    """Return for every answer in the clear the number of its category or interval, −1 where there is none."""
+    """Return an array with the number of the category or interval of every answer sent as it is, −1 if missing."""
     if isinstance(domain, Categories):
         encoded = column.combine_chunks().dictionary_encode()
         codes = [domain.code_of(label) for label in encoded.dictionary.to_pylist()]
@@ -250,15 +270,15 @@ def clear_codes(column: Any, domain: Domain) -> NDArray[Any]:
 
 
 def _mean_of_values(numbers: Floats) -> WithError | None:
-    """Return the mean of numbers with its standard error; None of fewer than two."""
+    """Return the mean of numbers with its standard error; None for fewer than two numbers."""
     return mean_with_error(numbers.size, float(numbers.sum()), float(numbers @ numbers))
 
 
 def baskets_in(table: Any, name: str, channel: SelectASize) -> tuple[BasketReports, NDArray[np.bool_]]:
-    """Return (the reported baskets, which rows have one) of one question in a table of reports.
+    """Return (the reported baskets of one question, a mask over a table's rows with True where a row has a basket).
 
-    ``table``: a PyArrow table, with the columns ``name``.size and ``name``.seed or ``name``.bitmap; ``name``: of the
-    question; ``channel``: its channel.
+    ``table``: a PyArrow table, with the columns ``name``.size and ``name``.seed or ``name``.bitmap; ``name``: the
+    question's name; ``channel``: its channel.
     """
     form = next((form for form in ("seed", "bitmap") if f"{name}.{form}" in table.column_names), None)
     if form is None:

@@ -26,7 +26,10 @@ judgement: what a rough, a usual and a careful survey want; figures have them un
 
 
 def bar(value: float, variance: float) -> dict[str, float | None]:
-    """Return a number with its standard error and the ends of its 90 % bar (value ± 1.645·√variance), by key."""
+    """Return a dict of a number and its 90 % bar: ``value``, ``stderr``, and the ends ``from`` and ``to``.
+
+        from, to = value ∓ 1.645·√variance;   None in place of a number that is not finite.
+    """
     error = math.sqrt(max(variance, 0.0))
     reach = NINETY_PERCENT * error
     numbers = {"value": value, "stderr": error, "from": value - reach, "to": value + reach}
@@ -34,22 +37,28 @@ def bar(value: float, variance: float) -> dict[str, float | None]:
 
 
 def share(value: float, variance: float) -> dict[str, Any]:
-    """Return a share with its 90 % bar, cut at 0 and 1, and whether it is within noise: value ≤ 1.645·√variance."""
+    """Return a dict of a share and its 90 % bar: ``value``, ``stderr``, ``from``, ``to`` and ``within_noise``.
+
+    The ends of the bar are cut at 0 and 1. ``within_noise``: value ≤ 1.645·√variance, it cannot be told from zero.
+    """
     row = bar(value, variance)
     ends = {end: None if row[end] is None else min(max(row[end], 0.0), 1.0) for end in ("from", "to")}  # type: ignore[type-var]
     return {**row, **ends, "within_noise": not value > NINETY_PERCENT * math.sqrt(max(variance, 0.0))}
 
 
 def difference(value: float, variance: float) -> dict[str, Any]:
-    """Return a difference with its 90 % bar, and whether it is within noise: |value| ≤ 1.645·√variance."""
+    """Return a dict of a difference and its 90 % bar: ``value``, ``stderr``, ``from``, ``to`` and ``within_noise``.
+
+    ``within_noise``: |value| ≤ 1.645·√variance, the difference cannot be told from zero.
+    """
     return {**bar(value, variance), "within_noise": not abs(value) > NINETY_PERCENT * math.sqrt(max(variance, 0.0))}
 
 
 def rows_of(estimate: Estimate) -> list[dict[str, Any]]:
-    """Return a row for each interval, category or item of an estimate, with its share and its 90 % bar.
+    """Return a list with a dict for each interval, category or item of an estimate: its share and the share's 90 % bar.
 
-    ``estimate``: of `sf.reconstruct`. Keys of a row: ``label``, ``low``, ``high``, ``category``, ``value`` (the share),
-    ``stderr``, ``from``, ``to`` (the ends of the bar) and ``within_noise``.
+    ``estimate``: what `sf.reconstruct` returns. Keys of a dict: ``label``, ``low``, ``high``, ``category``, ``value``
+    (the share), ``stderr``, ``from``, ``to`` (the ends of the bar) and ``within_noise``.
     """
     pairs = zip(estimate.rows(), estimate.probabilities.tolist(), (estimate.stderr**2).tolist(), strict=True)
     where = ("label", "low", "high", "category")
@@ -57,14 +66,14 @@ def rows_of(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def half_widths(variances: Floats) -> dict[str, float]:
-    """Return the median and the largest half of a 90 % bar, as shares, from the variances of shares."""
+    """Return half the width of shares' 90 % bars from their variances, a dict: ``typical`` (the median), ``worst``."""
     widths = NINETY_PERCENT * np.sqrt(np.maximum(variances, 0.0))
     return {"typical": float(np.median(widths)), "worst": float(widths.max())}
 
 
 def reports_needed(variance: float, unit: float = 1.0) -> dict[str, int]:
-    """Return how many reports make a 90 % bar of ±5, ±2 and ±1 percent of ``unit``.
+    """Return how many reports make a 90 % bar of ±5, ±2 and ±1 percent of ``unit``, as a dict with the keys 5, 2 and 1.
 
-    ``variance``: the variance v that one report adds, n = z²·v/h².
+        n = z²·v/h²,   v = ``variance``, which one report adds;   h the half-width, z = 1.645.
     """
     return {f"{100 * h:g}": math.ceil(NINETY_PERCENT**2 * max(variance, 0.0) / (h * unit) ** 2) for h in POINTS}

@@ -23,7 +23,10 @@ Figures = Mapping[str, Any]
 
 
 def shown_rows(question: Figures, most: int = SHOWN_LABELS) -> list[Figures]:
-    """Return the rows to show: all ranges of numbers, and the ``most`` largest of categories or items."""
+    """Return the rows (answers with shares) to show: all ranges of numbers, or the ``most`` largest of other answers.
+
+    ``question``: the figures of one question, as `estimates` returns them.
+    """
     rows = list(question["rows"])
     if len(rows) <= most or question["kind"] == "numbers":
         return rows
@@ -31,7 +34,7 @@ def shown_rows(question: Figures, most: int = SHOWN_LABELS) -> list[Figures]:
 
 
 def reach(row: Figures) -> float:
-    """Return half of a row's 90 % bar."""
+    """Return half the width of a row's 90 % bar, 1.645 times its ``stderr``."""
     return float(NINETY_PERCENT * row["stderr"])
 
 
@@ -39,9 +42,10 @@ def reach(row: Figures) -> float:
 
 
 def show_groups(page: Page, questions: Mapping[str, Figures], view: str, title: str, lead: str) -> None:
-    """Add a section to a page with a card for each question that has groups; none where no question has.
+    """Add a section that compares groups of people to a page: a card for each question that has groups.
 
-    ``view``: "by_class" or "by_level".
+    Nothing is added where no question has any. ``questions``: the figures of `estimates` by question; ``view``:
+    "by_class" or "by_level"; ``lead``: the text below the ``title``.
     """
     compared = [each for each in questions.values() if each[view]]
     if not compared:
@@ -53,7 +57,10 @@ def show_groups(page: Page, questions: Mapping[str, Figures], view: str, title: 
 
 
 def _comparison_card(question: Figures, comparison: Figures, labels: Sequence[Any]) -> Card:
-    """Make the card that compares the groups of one question; ``labels``: of all groups, in the order of colours."""
+    """Make the card of one question, which compares its groups: a chart, sentences, and a folded table of numbers.
+
+    ``labels``: those of all groups on the page, in the order of their colours.
+    """
     groups, title = comparison["groups"], question["question"]
     if len(groups) < 2:
         only = f"Only {groups[0]['label']} can be seen" if groups else "No group can be seen"
@@ -73,7 +80,10 @@ def _comparison_card(question: Figures, comparison: Figures, labels: Sequence[An
 
 
 def _group_rows(question: Figures, group: Figures, comparison: Figures) -> Iterator[dict[str, Any]]:
-    """Yield a group's rows for a chart; each is within noise where the group does not differ from the others."""
+    """Yield the rows of one group for a chart: an answer, the group's share with its bar, and ``within_noise``.
+
+    A row is within noise where the group's share does not differ from the other groups' by more than chance explains.
+    """
     differences = comparison["differences"]
     own = next((gap for gap in differences if gap["label"] == group["label"]), differences[0])
     for whole, row, gap in zip(question["rows"], group["rows"], own["rows"], strict=True):
@@ -81,7 +91,7 @@ def _group_rows(question: Figures, group: Figures, comparison: Figures) -> Itera
 
 
 def _describe(comparison: Figures) -> str:
-    """Write how many comparisons stand out, and whether the means of groups differ."""
+    """Write how many differences between groups stand out from noise, and by how much the groups' means differ."""
     stand_out, compared = comparison["stand_out"], counted(comparison["compared"], "comparison")
     chance = max(round(comparison["compared"] / 10), 1)
     verb = "stands" if stand_out == 1 else "stand"
@@ -101,12 +111,13 @@ def _describe(comparison: Figures) -> str:
 
 
 def _other_group(gap: Figures) -> str:
-    """Return the name of the group that a difference is taken from, or "the others"."""
+    """Return the name of the group that another one is compared with, or "the others" for all of them."""
     return "the others" if gap["against"] is None else str(gap["against"])
 
 
 def _number_table(question: Figures, comparison: Figures) -> Html:
-    """Make the table of every group's shares and of their differences."""
+    """Make the HTML table of a question: a row for each answer, with every group's share and the groups' differences.
+    """
     groups, differences = comparison["groups"], comparison["differences"]
     listed_labels = {row["label"] for row in shown_rows(question, LISTED_LABELS)}
     rows = [
@@ -124,7 +135,10 @@ def _number_table(question: Figures, comparison: Figures) -> Html:
 
 
 def _gap_text(row: Figures) -> Html | str:
-    """Write a difference in points with half its bar; grey within noise."""
+    """Write how much a group's share of one answer differs from another group's, as text: "+2.1 ± 0.8", in points.
+
+    What follows ± is half the 90 % bar; text within noise is wrapped in a grey HTML span.
+    """
     text = f"{100 * row['value']:+.1f} ± {100 * reach(row):.1f}"
     return tag("span", text, class_="soft") if row["within_noise"] else text
 
@@ -133,9 +147,10 @@ def _gap_text(row: Figures) -> Html | str:
 
 
 def show_together(page: Page, plan: Plan, together: Mapping[str, Any] | None, with_form: bool) -> None:
-    """Add a section about two questions together, and a form to choose two others where a server reads it.
+    """Add a section about two questions together to a page: a table of the shares of their pairs of answers.
 
-    ``together``: what `joint` returned, or None.
+    ``together``: what `joint` returned; None: no pair was chosen. ``with_form``: add a form to choose two other
+    questions, where a server reads it.
     """
     names = list(seen_together(plan))
     if len(names) < 2 or not (together or with_form):
@@ -150,13 +165,19 @@ def show_together(page: Page, plan: Plan, together: Mapping[str, Any] | None, wi
 
 
 def _choice_field(key: str, words: str, names: Sequence[str], chosen: str) -> Html:
-    """Make a form's field to choose a question."""
+    """Make a form's HTML field to choose a question out of ``names``.
+
+    ``key``: the field's name in the address; ``words``: its label; ``chosen``: the question that is selected.
+    """
     options = [tag("option", name, value=name, selected="" if name == chosen else None) for name in names]
     return tag("label", words, tag("select", *options, name_=key))
 
 
 def heat(together: Mapping[str, Any]) -> Html:
-    """Draw what `joint` returned as a table: the more people, the deeper the colour; none within noise."""
+    """Draw the shares of all pairs of answers as an HTML table: the more people, the deeper a cell's colour.
+
+    A share that cannot be told from zero has none. ``together``: what `joint` returned.
+    """
     (first, second), (down, across) = together["questions"], together["labels"]
     top = max([1e-9, *(share for row in together["shares"] for share in row)])
     errors = together["stderr"] or [[None] * len(across)] * len(down)
@@ -171,7 +192,10 @@ def heat(together: Mapping[str, Any]) -> Html:
 
 
 def _heat_cell(share: float, error: float | None, top: float) -> Html:
-    """Make a cell of `heat` by its share, its standard error (None: not known) and the largest share."""
+    """Make a cell (HTML) of the table of pairs, coloured by its share.
+
+    ``error``: the share's standard error, None where it is not known; ``top``: the largest share of the table.
+    """
     unsure = error is not None and share <= NINETY_PERCENT * error
     depth = 0 if unsure else min(int((HEATS + 1) * max(share, 0.0) / top), HEATS)
     bar = None if error is None else tag("small", f"± {100 * NINETY_PERCENT * error:.1f}")

@@ -49,7 +49,7 @@ MOST_HEAPS = 5
 
 
 def table_and_inverse(counts: Counts) -> tuple[Floats, Floats] | None:
-    """Return (T, B) for reports of categories: the table of all levels, and its left inverse.
+    """Return (T, B) for reports of categories: T = P[report, answer] over all levels of blur, B its left inverse.
 
     T stacks the levels' tables, each weighted by the share of people who chose it. None for numbers, for more than
     MOST_INVERTED categories, and where T has no left inverse.
@@ -67,25 +67,27 @@ def table_and_inverse(counts: Counts) -> tuple[Floats, Floats] | None:
 
 
 def variance_of_one(table: Floats, undo: Floats, p: Floats) -> float:
-    """Return the variance that one report adds to the least certain share.
+    """Return the variance that one report adds to the least certain share of an answer.
 
-        max(diag(B diag(T p) Bᵀ) − p²),   T = ``table``, B = ``undo``
+        max(diag(B diag(T p) Bᵀ) − p²),   T = ``table`` P[report, answer], B = ``undo`` its left inverse, p the shares
     """
     return float((undo**2 @ (table @ p) - p**2).max())
 
 
 def worst_of_shares(undo: Floats, p: Floats) -> dict[str, float]:
-    """Return the most by which a share would move if all reports were made up.
+    """Return a dict with the most by which a share would move if all reports were made up.
 
-    ``made_up``: by fakes who choose their report; ``lies``: by fakes whose false answer the channel blurs.
+    ``undo``: the left inverse of the table P[report, answer]; ``p``: the estimated shares. Keys: ``made_up``, by fakes
+    who choose their report freely; ``lies``, by fakes who choose a false answer, which the channel blurs.
     """
     return {"made_up": float(np.abs(undo - p[:, None]).max()), "lies": float(np.maximum(p, 1 - p).max())}
 
 
 def worst_of_mean(counts: Counts | None, mean: float, domain: Interval) -> dict[str, float]:
-    """Return the most by which a mean of numbers would move if all reports were made up; keys as in `worst_of_shares`.
+    """Return a dict with the most by which a mean of numbers would move if all reports were made up.
 
-    ``counts``: of blurred reports; None where answers are sent as they are.
+    Keys: ``made_up``, by fakes who choose their report freely; ``lies``, by fakes who choose a false answer, which the
+    channel blurs. ``counts``: of blurred reports; None where answers are sent as they are. ``mean``: the estimate.
     """
     lies = max(float(domain.high) - mean, mean - float(domain.low))
     estimators = [linear_estimator(tally.channel) for tally in counts.levels.values()] if counts else []
@@ -94,13 +96,17 @@ def worst_of_mean(counts: Counts | None, mean: float, domain: Interval) -> dict[
 
 
 def scale_to_fakes(worst: Mapping[str, float]) -> list[dict[str, float | None]]:
-    """Scale the effects of fakes alone (``worst``) to 1 % and 5 % of fakes among the reports."""
+    """Scale effects of made-up reports to surveys in which only 1 % or 5 % of the reports are made up.
+
+    ``worst``: by how much an estimate moves if all reports are made up, as `worst_of_shares` returns it. Returns a list
+    with a dict for each part: ``share`` (.01 or .05) and the keys of ``worst``.
+    """
     return [{"share": part, **{how: finite(part * whole) for how, whole in worst.items()}} for part in FAKES]
 
 
 @lru_cache(maxsize=64)
 def most_likely(channel: Channel) -> Floats:
-    """Return max_x P[s | x] for every report code s: its chance under the answer that makes it likeliest."""
+    """Return an array with max_x P[s | x] for every report code s, its chance under the answer that suits it best."""
     law = channel.balanced()
     if law is not None:
         return np.full(channel.outputs.size, max(law.inside, law.outside))
@@ -110,7 +116,9 @@ def most_likely(channel: Channel) -> Floats:
 def heaps(counts: Counts) -> list[dict[str, Any]]:
     """Return up to MOST_HEAPS reports that came more often than any answers can explain, the most surprising first.
 
-    ``expected``: the most that is expected whatever people answer. None of weighted reports, whose number is not known.
+    Each is a dict: ``report``, ``level`` (of blur, which its senders chose), ``count`` (how often it came) and
+    ``expected``: the most that is expected whatever people answer. The list is empty for weighted reports, whose number
+    is not known.
     """
     surprising = []
     for level, tally in counts.levels.items() if not counts.weighted else ():
@@ -125,9 +133,11 @@ def heaps(counts: Counts) -> list[dict[str, Any]]:
 
 
 def unusual_days(days: Sequence[tuple[Any, int, int]]) -> list[dict[str, Any]]:
-    """Return the days with far more reports, or withdrawals, than the others; none of fewer than FEWEST_DAYS days.
+    """Return the days with far more reports, or withdrawals, than the others: a list of dicts.
 
-    ``days``: (date, accepted, withdrawn). A day is unusual above the median by five times the usual spread,
+    Their keys: ``day``, ``what`` ("accepted" or "withdrawn"), ``count`` and ``usual`` (the median). ``days``: (date,
+    accepted, withdrawn); of fewer than FEWEST_DAYS none is returned. A day is unusual above the median by five times
+    the usual spread,
 
         max(1.48·median |count − median|, √median, 1);   1.48 makes it the standard deviation of a normal law.
     """

@@ -26,7 +26,10 @@ from sfumato.prose import finite
 
 @dataclass(frozen=True, eq=False)
 class GroupEstimates:
-    """The estimates within each reported group: rows are groups, columns are shares and, last, a mean."""
+    """The estimates within each group that people report: arrays with a row for each group.
+
+    Columns of ``values`` and ``variances`` are the shares of answers and, last, a mean.
+    """
 
     labels: Sequence[Any]
     values: Floats
@@ -36,12 +39,13 @@ class GroupEstimates:
 
     @property
     def shares(self) -> Floats:
-        """Return π, the share of each true group."""
+        """Return the share π of people who truly belong to each group, as an array; with the group's own blur undone.
+        """
         return np.asarray(self.undo @ (self.people / self.people.sum()))
 
     @property
     def present(self) -> list[int]:
-        """Return the indices of the true groups whose share is above what the blur makes of nobody by chance."""
+        """Return the indices of the groups that truly have people: more than the group's own blur yields by chance."""
         people = self.people / self.people.sum()
         spread = (self.undo**2 @ people - (self.undo @ people) ** 2) / self.people.sum()
         blurred = not np.array_equal(self.undo, np.eye(len(people)))
@@ -49,7 +53,10 @@ class GroupEstimates:
         return np.flatnonzero(self.shares > least).tolist()
 
     def contrast(self, weights: Mapping[int, float]) -> tuple[Floats, Floats]:
-        """Return Σ_y k_y p_y and its variance, for the weights k of true groups by their index."""
+        """Return Σ_y k_y p_y, a weighted sum of the true groups' estimates p_y, and its variance: two arrays.
+
+        ``weights``: the weight k_y by the index y of a group.
+        """
         rows, k = list(weights), np.array(list(weights.values()))
         people = self.people / self.people.sum()
         parts = self.undo[rows] / self.shares[rows, None]
@@ -60,18 +67,22 @@ class GroupEstimates:
         return k @ estimates, own + np.einsum("gk,gh,hk->k", drift, spread, drift)
 
     def against_others(self, group: int) -> dict[int, float]:
-        """Return the weights of the contrast between a group and all other present groups, weighted by their shares."""
+        """Return the weights for `contrast` that compare a group with all other present groups, by group index.
+
+        The group's own weight is 1; the others' sum to −1, in proportion to their shares of the people.
+        """
         others = {other: float(self.shares[other]) for other in self.present if other != group}
         total = sum(others.values())
         return {group: 1.0, **{other: -part / total for other, part in others.items()}}
 
 
 def compare(groups: GroupEstimates, cells: int) -> dict[str, Any]:
-    """Compare the present groups: the estimates of each with bars, and each against the others (of two, one only).
+    """Compare the present groups: the estimates of each with 90 % bars, and each against the others (of two, one only).
 
-    The first ``cells`` values are shares, and one that follows is a mean. ``compared``: the number of comparisons of
-    shares; ``stand_out``: how many are not within noise; ``smallest``: the median of the smallest differences of shares
-    that would stand out, None without comparisons.
+    The first ``cells`` values of each group are shares, and one that follows is a mean. Returns a dict: ``groups`` and
+    ``differences`` (lists with the rows of each), ``compared`` (the number of differences of shares), ``stand_out``
+    (how many are not within noise) and ``smallest`` (the median of the smallest differences that would stand out, None
+    without differences).
     """
 
     def with_bars(contrast: tuple[Floats, Floats], of_shares: Any) -> dict[str, Any]:

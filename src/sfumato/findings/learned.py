@@ -22,9 +22,9 @@ twentieth on one side."""
 
 
 def show_model(page: Page, model: Mapping[str, Any]) -> None:
-    """Add a section about a shipped model to a page: its measured accuracy and, of a tree, its rules.
+    """Add a section about a shipped model to a page: its measured accuracy and, of a decision tree, its rules.
 
-    ``model``: the shipped model's document. Rules are in the plan's language.
+    ``model``: the content of the model's JSON file. Rules are in the plan's language.
     """
     from sfumato.shipping.training import measured_in_words
 
@@ -44,26 +44,35 @@ def show_model(page: Page, model: Mapping[str, Any]) -> None:
 
 
 class ShippedTree:
-    """A shipped tree's nodes and classes, to be written as a nested list and as rules."""
+    """A decision tree from a shipped model's file, to be written as HTML: as a nested list and as rules.
+
+    ``nodes``: the tree's nodes as dicts, the root first; ``classes``: the labels that it predicts.
+    """
 
     def __init__(self, nodes: Sequence[Mapping[str, Any]], classes: Sequence[Any]) -> None:
         self.nodes, self.classes = nodes, classes
         self.total = sum(sum(node.get("counts", ())) for node in nodes) or 1.0
 
     def decided(self, leaf: int) -> Html:
-        """Write the class of a leaf, how sure it is, and the share of people it holds."""
+        """Write the class of a leaf, how sure it is, and the share of people who end there, as HTML.
+
+        ``leaf``: its index.
+        """
         counts = self.nodes[leaf]["counts"]
         size, best = sum(counts), max(range(len(counts)), key=counts.__getitem__)
         sure = f"{percent(counts[best] / size, 0)} of the {percent(size / self.total)} of people here"
         return tag("span", tag("b", self.classes[best]), " ", tag("small", sure), class_="leaf")
 
     def sides(self, node: int) -> Iterator[tuple[str, int]]:
-        """Return (the condition in words, the child's index) of going left and of going right."""
+        """Return an iterator over the two ways on from a node: (condition in words, the child's index), left first."""
         here = self.nodes[node]
         return zip(here["said"][:2], (here["left"], here["right"]), strict=True)
 
     def answers(self, node: int, depth: int) -> list[Html]:
-        """Write a list entry for each answer to a node's condition, with the subtree in it; folded below OPEN_DEPTH."""
+        """Write the subtree below a node as HTML list entries: one for each outcome of its condition, others within it.
+
+        ``node``: its index; ``depth``: its depth in the tree, below OPEN_DEPTH entries are folded.
+        """
         if "counts" in self.nodes[node]:
             return [tag("li", self.decided(node))]
         entries = []
@@ -77,7 +86,7 @@ class ShippedTree:
         return entries
 
     def rules(self) -> list[Html]:
-        """Write a rule for each leaf, the most common first.
+        """Write a rule (HTML: conditions → class) for each leaf, those that most people fall under first.
 
         Of two conditions on one column the later one is written, because it includes the earlier one.
         """
@@ -97,7 +106,10 @@ class ShippedTree:
 
 
 def show_itemsets(page: Page, mined: Mapping[str, Any]) -> None:
-    """Add a section with itemsets and rules to a page, as `sfumato itemsets mine --json` writes them."""
+    """Add a section with frequent itemsets and association rules to a page.
+
+    ``mined``: a dict with ``itemsets`` and ``rules``, as `sfumato itemsets mine --json` writes it.
+    """
     lead = "Sets of items that many people hold, recovered from blurred baskets; grey where noise may have lifted them."
     page.section("What goes together", lead)
     itemsets = sorted(mined["itemsets"], key=lambda row: -row["support"])[:SHOWN_ITEMSETS]
@@ -111,19 +123,23 @@ def show_itemsets(page: Page, mined: Mapping[str, Any]) -> None:
 
 
 def _itemset_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an itemset as a row of a chart; within noise where it is not certain that it reaches the support."""
+    """Return an itemset as a dict for a bar chart: label, support and its 90 % bar.
+
+    It is within noise where it is not certain (CERTAIN) that the itemset reaches the wanted support.
+    """
     support, reach = row["support"], NINETY_PERCENT * row["stderr"]
     bar = {"value": support, "stderr": row["stderr"], "from": max(support - reach, 0.0), "to": support + reach}
     return {"label": _join_items(row["itemsets"]), **bar, "within_noise": row.get("certainty", 1.0) < CERTAIN}
 
 
 def _rule_row(rule: Mapping[str, Any]) -> list[str]:
-    """Return an association rule as a row of a table: its sides, its confidence with half a 90 % bar, its lift."""
+    """Return an association rule as the texts of a table's row: its sides, its confidence ± half a 90 % bar, its lift.
+    """
     sides = f"{_join_items(rule['antecedents'])} → {_join_items(rule['consequents'])}"
     sure = f"{percent(rule['confidence'])} ± {100 * NINETY_PERCENT * rule['confidence stderr']:.1f}"
     return [sides, sure, f"{rule['lift']:.2f}"]
 
 
 def _join_items(items: Iterable[Any]) -> str:
-    """Write items side by side."""
+    """Write items side by side, with commas between them."""
     return ", ".join(map(str, items))

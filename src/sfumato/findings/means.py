@@ -24,9 +24,11 @@ percent of the range at most; with less, channels whose grid rounds a little wou
 
 @lru_cache(maxsize=64)
 def linear_estimator(channel: Channel) -> Floats | None:
-    """Return g(report) for every report code, with E[g(report) | x] = x.
+    """Return an array g, a number for each report code, so that the mean of g(report) estimates the mean without bias.
 
-    None for labels, and where reports do not follow x along a straight line.
+        E[g(report) | x] = x for every answer x
+
+    None for labels, and where the expected report does not follow x along a straight line.
     """
     if not isinstance(channel.domain, Interval) or isinstance(channel.outputs, Categories):
         return None
@@ -42,9 +44,9 @@ def linear_estimator(channel: Channel) -> Floats | None:
 
 
 def mean_of(counts: Counts) -> WithError | None:
-    """Return the unbiased mean of the numbers behind reports at all levels, with its standard error.
+    """Return the unbiased mean of the true numbers behind blurred reports of all levels, with its standard error.
 
-    None where the channel of a level has no `linear_estimator`, or where there are fewer than two reports.
+    ``counts``: of the reports. None where a level's channel has no `linear_estimator`, or for fewer than two reports.
     """
     total = first = second = 0.0
     for tally in counts.levels.values():
@@ -59,7 +61,7 @@ def mean_of(counts: Counts) -> WithError | None:
 
 
 def mean_with_error(total: float, first: float, second: float) -> WithError | None:
-    """Return a mean and its standard error.
+    """Return the mean of values and its standard error, from their number and sums.
 
     ``total``: how many values there are; ``first``: their sum; ``second``: the sum of their squares. None for fewer
     than two values, which show no spread.

@@ -108,7 +108,7 @@ def page_of(
 
 
 def _list_facts(figures: Mapping[str, Any], standing: Standing | None) -> list[tuple[str, str]]:
-    """List the numbers at the head of the page, each with its words."""
+    """List the numbers at the head of the page as pairs of texts (number, what it counts)."""
     half_widths = [each["precision"]["half_width"] for each in figures["questions"].values()]
     widths = sorted(each["typical"] for each in half_widths if each)
     usual = [(f"± {100 * widths[len(widths) // 2]:.1f}", "points: the 90 % bar of a usual share")] if widths else []
@@ -129,7 +129,7 @@ def _list_facts(figures: Mapping[str, Any], standing: Standing | None) -> list[t
 
 
 def _show_crowd(page: Page, questions: Mapping[str, Figures]) -> None:
-    """Add the section with a card for each question."""
+    """Add the section with the estimated shares to a page: a card with a chart for each question."""
     lead = "Reconstructed from the reports, with 90 % bars. A share whose bar reaches zero is grey: it may be nobody."
     page.section("What the crowd looks like", lead)
     page.legend({"seen": "can be told from zero", "unseen": "within noise"})
@@ -137,7 +137,10 @@ def _show_crowd(page: Page, questions: Mapping[str, Figures]) -> None:
 
 
 def _question_card(name: str, figures: Figures) -> Card:
-    """Make the card of one question: how many answered, the chart, a note and the numbers."""
+    """Make the card of one question: how many answered, the chart of its shares, a note, a folded table of numbers.
+
+    ``name``: in the plan; ``figures``: the question's entry in what `estimates` returns.
+    """
     title = figures["question"]
     how = [f"{counted(int(figures['reports']), 'answer')}, {figures['missing']:,.0f} left out"]
     how = [*([name] if title != name else []), *how, *([] if figures["blurred"] else ["sent as it is"])]
@@ -148,9 +151,10 @@ def _question_card(name: str, figures: Figures) -> Card:
 
 
 def chart_of(question: str, rows: Sequence[Mapping[str, Any]], marks: Sequence[Mark] = ()) -> Html:
-    """Draw an estimate's rows: numbers as a histogram, categories and items as bars below each other.
+    """Draw the shares of an estimate as HTML: numbers as a histogram, categories and items as bars below each other.
 
-    ``question``: the chart's title; ``rows``: of `rows_of`, one at least; ``marks``: further values drawn beside them.
+    ``question``: the chart's title; ``rows``: what `rows_of` returns, one at least; ``marks``: further values drawn
+    beside the bars, such as the truth of a simulation.
     """
     if rows[0]["low"] is None:
         return share_bars(rows, marks)
@@ -158,7 +162,7 @@ def chart_of(question: str, rows: Sequence[Mapping[str, Any]], marks: Sequence[M
 
 
 def _write_note(figures: Figures) -> str:
-    """Write the sentences below a question's chart: the mean, what is left out, and the messages."""
+    """Write the sentences below a question's chart: the mean, how many answers are not shown, and the messages."""
     sentences = []
     if figures["mean"]:
         sentences.append(f"Mean {WithError(figures['mean']['value'], reach(figures['mean']))} (90 %).")
@@ -168,7 +172,7 @@ def _write_note(figures: Figures) -> str:
 
 
 def _number_table(figures: Figures) -> Html:
-    """Make the table of a question's shares with their bars."""
+    """Make the HTML table of a question's answers with their shares and 90 % bars."""
     cells = [
         [
             row["label"],
@@ -185,7 +189,10 @@ def _number_table(figures: Figures) -> Html:
 
 
 def _show_precision(page: Page, questions: Mapping[str, Figures], reports: int, target: str | None) -> None:
-    """Add the section with how wide every question's bars are, and how many reports narrower ones need."""
+    """Add the section on how wide every question's 90 % bars are, and how many reports would make them narrower.
+
+    ``reports``: how many there are; ``target``: the question that groups people into classes, None without one.
+    """
     lead = "Half a 90 % bar of the shares, in points, and how many reports in all would make every one ± 5, ± 2 or ± 1."
     page.section("What the reports can and cannot tell", lead).items(_write_verdicts(questions, reports))
     gaps = [f"difference by {target} that stands out"] if target else []
@@ -202,7 +209,11 @@ def _show_precision(page: Page, questions: Mapping[str, Figures], reports: int, 
 
 
 def _precision_row(name: str, precision: Figures, reports: int, grouped: bool) -> list[object]:
-    """Return a question's row of the table of precision; an empty cell for what is not known."""
+    """Return a question's row of the table of precision, as texts, with "" for what is not known.
+
+    ``precision``: what `estimates` has under this key; ``reports``: how many there are; ``grouped``: whether the table
+    has a column for differences between classes.
+    """
     widths = [precision["half_width"] and precision["half_width"][key] for key in ("typical", "worst")]
     gap = [precision["smallest_difference"]] if grouped else []
     points = [*widths, precision["mean"] and precision["mean"]["half_width"], *gap]
@@ -215,7 +226,7 @@ def _precision_row(name: str, precision: Figures, reports: int, grouped: bool) -
 
 
 def _write_verdicts(questions: Mapping[str, Figures], reports: int) -> list[str]:
-    """Write in a few sentences which questions are known well, how many reports are missing, and how much is noise."""
+    """Write a few sentences: which questions are known well, how many more reports are needed, what is noise."""
     precisions = {name: each["precision"] for name, each in questions.items()}
     widths = {name: each["half_width"]["worst"] for name, each in precisions.items() if each["half_width"]}
     if not widths:
@@ -237,7 +248,7 @@ def _write_verdicts(questions: Mapping[str, Figures], reports: int) -> list[str]
 
 
 def _rough_count(count: int) -> str:
-    """Write a number of reports with two digits that are not 0, or as more than BEYOND."""
+    """Write a number of reports rounded to two digits that are not 0, or as "more than" BEYOND."""
     return f"more than {BEYOND:,}" if count > BEYOND else in_words(count, 2)
 
 
@@ -245,7 +256,10 @@ def _rough_count(count: int) -> str:
 
 
 def _show_fakes(page: Page, questions: Mapping[str, Figures], standing: Standing | None) -> None:
-    """Add the section about made-up reports: how far they could move estimates, and signs of them."""
+    """Add the section about made-up reports to a page: how far they could move estimates, and signs of them.
+
+    ``standing``: the state of a collector's survey, whose unusual days are named; None offline.
+    """
     page.section("If some reports were made up", FAKED)
     kinds = {"made_up": "made-up reports", "lies": "false answers"}
     columns = ["question", *(f"{percent(part, 0)} {words}" for part in FAKES for words in kinds.values())]
@@ -260,12 +274,15 @@ def _show_fakes(page: Page, questions: Mapping[str, Figures], standing: Standing
 
 
 def _moved_text(what: str, by: float) -> str:
-    """Write how far fakes move a "share" (in points) or the "mean" (in its own unit)."""
+    """Write by how much made-up reports move an estimate: a "share" in points, the "mean" in its own unit."""
     return f"{100 * by:.1f} points" if what == "share" else f"mean by {in_words(by, 2)}"
 
 
 def _write_signs(questions: Mapping[str, Figures]) -> list[str]:
-    """Write whether reports look as if they came through their channels: heaps of equal reports, and misfits."""
+    """Write sentences on whether reports look as if they came through their channels.
+
+    They name reports that came too often, and questions whose reports misfit their channel.
+    """
     heaped = {name: each["heaps"][0] for name, each in questions.items() if each["heaps"]}
     signs = [
         f"{name}: the report {shown(heap['report'])} came {heap['count']:,} times, where whatever people answer "
@@ -279,7 +296,10 @@ def _write_signs(questions: Mapping[str, Figures]) -> list[str]:
 
 
 def _name_floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
-    """Write a sentence for each day with far more reports or withdrawals than usual, or that there is none."""
+    """Write a sentence for each day with far more reports or withdrawals than usual, or one that there is none.
+
+    ``days``: (date, accepted, withdrawn).
+    """
     if len(days) < FEWEST_DAYS:
         return [f"Unusual days cannot be told before there are {FEWEST_DAYS} of them."]
     return [
@@ -289,7 +309,7 @@ def _name_floods(days: Sequence[tuple[Any, int, int]]) -> list[str]:
 
 
 def _show_arrivals(page: Page, standing: Standing) -> None:
-    """Add the section about a collector's survey: reports a day, refusals, invitations and jobs."""
+    """Add the section about a collector's survey to a page: reports a day, refused reports, invitations and jobs."""
     cards = []
     if standing.days:
         days, unusual = list(standing.days)[-SHOWN_DAYS:], {day["day"] for day in unusual_days(standing.days)}
@@ -308,7 +328,7 @@ def _show_arrivals(page: Page, standing: Standing) -> None:
 
 
 def _show_promise(page: Page, plan: Plan, with_form: bool) -> None:
-    """Add the section with the guarantee in the words that respondents read, and the page's footer.
+    """Add the section with the privacy guarantee, in the words that respondents read, and the page's footer.
 
     ``with_form``: the footer has a button to sign out.
     """

@@ -25,11 +25,12 @@ judgement: a rarer one is a curiosity, and a commoner report that breaches says 
 
 @dataclass(frozen=True)
 class Breach:
-    """The answer whether a ρ1-to-ρ2 breach can happen, with an example where one is found; true if it can.
+    """The answer whether a ρ1-to-ρ2 breach can happen, with an example if one is found; ``bool()`` is true if it can.
 
-    ``rho1``, ``rho2``: the chances between which a breach moves a property. ``gamma``: the bound of the statement.
-    ``possible``: whether a breach can happen. The others describe the example, and are empty without one:
-    ``direction``: "up" if the report raises the chance of the property, "down" if it lowers it.
+    A breach is a report that moves the chance of a property of a person from at most ``rho1`` to at least ``rho2``, or
+    back. ``gamma``: the largest factor of a report on the odds. ``possible``: whether a breach can happen. The others
+    describe the example, and are empty without one: ``direction``: "up" if the report raises the chance of the
+    property, "down" if it lowers it.
     ``report``: the report; ``claim``: the property in words; ``prior``, ``posterior``: its chance before and after.
     ``assumption``: what must be believed beforehand; or, without an example, the clear answers that permit a breach.
     ``language``: of its sentence, "en", "de" or "fr".
@@ -54,7 +55,7 @@ class Breach:
 
     @property
     def excluded(self) -> bool:
-        """Whether no breach can happen."""
+        """Whether no report can move the chance of any property from ρ1 to ρ2 or back: the opposite of ``possible``."""
         return not self.possible
 
     def __bool__(self) -> bool:
@@ -77,7 +78,8 @@ class Breach:
         return say(kind, report=say.shown(self.report), **parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain data, its sentence under "text"."""
+        """Return all fields but ``gamma`` and ``language`` as a dict for JSON; "text" is the sentence that says them.
+        """
         names = ["rho1", "rho2", "possible", "direction", "claim", "prior", "posterior", "assumption", "report"]
         return {**{name: plain(getattr(self, name)) for name in names}, "text": str(self)}
 
@@ -85,13 +87,16 @@ class Breach:
 def find_breach(
     law: Floats, prior: Floats, channel: Any, rho1: float, rho2: float, language: str = "en"
 ) -> Breach | None:
-    """Find a breach under a prior belief; None where there is none.
+    """Find a report that moves the chance of a property from ρ1 to ρ2 (a breach) under a prior belief; else None.
 
-    For each report the property is made of the values that the report makes likelier, as many as the prior's limit
-    allows. A report that proves a property is the example if such reports are not too rare; else it is, of all reports
-    that breach, the one that occurs most often.
+    For each report the property is made of the values that the report makes likelier, as many as together had a chance
+    of at most ρ1 before; for breaches downward likewise of the opposite property. A report that proves a property is
+    the example if such reports are not too rare; else it is, of all reports that breach, the one that occurs most
+    often.
 
-    ``law``: P[report, true code]; ``prior``: the chances of the true codes; ``channel``: whose codes they are.
+    ``law``: P[report, true code], where a code is the number of a value; ``prior``: the chances of the true codes;
+    ``channel``: what has this table, and the names of its values and reports; ``rho1``, ``rho2``: the two chances;
+    ``language``: of the example's words.
     """
     rows = np.flatnonzero(law @ prior > 0)
     if rows.size > SEARCHED_REPORTS:  # thinned evenly, ends included
@@ -116,9 +121,11 @@ def find_breach(
 
 
 def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float, language: str = "en") -> Breach:
-    """Return the breach under the prior that makes it worst: P[x1] = ρ1 and P[x2] = 1 − ρ1 for two true values.
+    """Return the breach (a report that moves a chance too far) under the worst prior belief, as a ``Breach``.
 
-    They are the values under which the report with the largest ratio of chances is likeliest and least likely.
+    The belief is P[x1] = ρ1 and P[x2] = 1 − ρ1 for two true values: those under which the report with the largest ratio
+    of chances is likeliest and least likely. ``law``: the channel's table P[report, true code], where a code is the
+    number of a value.
     """
     high, low = law.max(axis=1), law.min(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -136,11 +143,15 @@ def adversarial_breach(law: Floats, channel: Any, rho1: float, rho2: float, lang
 
 
 def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, wanted: float) -> tuple[int, Any] | None:
-    """Return (report, the values of a property) of the commonest report that breaches; None if no report does.
+    """Find the commonest report that moves the chance of some property from ``limit`` to ``wanted`` (a breach).
 
-    The property's prior is at most ``limit`` and its posterior at least ``wanted``. The best set for a report takes
-    values in the order of posterior/prior while the prior allows (Neyman–Pearson). ``posterior``: one row a report;
-    ``weight``: the prior of each group of values; ``share``: how often each report occurs.
+    Returns (the report's row, a mask of the groups of values that make up the property), or None if no report does.
+    True values are taken in groups of neighbours, to save time. For each report the best set of groups takes them in
+    the order of posterior/prior while its prior chance is at most ``limit`` (Neyman–Pearson). A report that proves the
+    property comes first unless it is rare.
+
+    ``posterior``: [report, group], the chance of each group after each report; ``weight``: the chance of each group
+    before; ``share``: how often each report occurs.
     """
     gain = posterior / np.maximum(weight, 1e-300)
     order = np.argsort(-np.round(gain / gain.max(axis=1, keepdims=True), 9), axis=1, kind="stable")
@@ -157,7 +168,11 @@ def _commonest(posterior: Floats, weight: Floats, share: Floats, limit: float, w
 
 
 def describe_property(space: Any, members: Any, say: Voice) -> str:
-    """Write a set of true codes in words: the answer is …, is at least …, lies between …."""
+    """Write a property, which is a set of true values, in words: "the answer is …", "the value is at least …".
+
+    ``space``: the categories, or the grid or cells of the numbers; ``members``: a mask of the values in the set;
+    ``say``: the writer of the language.
+    """
     codes = np.flatnonzero(members)
     if isinstance(space, Categories):
         labels = say.listed(map(say.shown, space.decode(codes[:5])), "or")
@@ -168,7 +183,10 @@ def describe_property(space: Any, members: Any, say: Voice) -> str:
 
 
 def _run(space: Any, first: int, last: int, say: Voice) -> str:
-    """Write a run of neighbouring codes of numbers in words, from the first one to the last."""
+    """Write a run of neighbouring numbers in words: "is at least 40", "is at most 20", "lies between 20 and 40".
+
+    ``space``: the grid, or the cells (intervals), of the numbers; ``first`` and ``last``: their indices there.
+    """
     lows, highs = (space.edges[:-1], space.edges[1:]) if isinstance(space, Cells) else (space.values, space.values)
     low, high = float(lows[first]), float(highs[last])
     kind = "claim.least" if last == space.size - 1 else "claim.most" if first == 0 else "claim.between"

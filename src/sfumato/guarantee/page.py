@@ -11,10 +11,11 @@ from sfumato.prose import Voice
 
 
 def page_of(headings: Mapping[str, str], total: CombinedGuarantee, tested: bool | None = None) -> Page:
-    """Build the page of a guarantee, question by question.
+    """Build the HTML page (a ``Page``) that tells people, question by question, what is sent and what that can reveal.
 
-    ``headings``: the text of each question by its name. ``tested``: whether an audit found the program that blurs to do
-    what is stated; None: there was none.
+    ``headings``: the text of each question by its name. ``total``: the statement for all questions together.
+    ``tested``: True: the page says that the program that blurs was audited and does what is stated; False: that it does
+    not; None: there was no audit, and the page says nothing.
     """
     say = total.voice
     page = Page(say("page.title"), language=total.language)
@@ -27,9 +28,9 @@ def page_of(headings: Mapping[str, str], total: CombinedGuarantee, tested: bool 
 
 
 def guarantee_list(part: Any, say: Voice) -> Html:
-    """Write the guarantee of one question as a list of what is sent, what it can reveal, and what else is visible.
+    """Return the guarantee of one question as an HTML list: what is sent, what it can reveal, what else is visible.
 
-    ``part``: the question's guarantee; None: its answer is sent as it is.
+    ``part``: the question's guarantee; None: its answer is sent as it is. ``say``: the writer of the language.
     """
     sentences = {
         "page.sent": part.sent if part else say("sent.clear"),
@@ -41,5 +42,5 @@ def guarantee_list(part: Any, say: Voice) -> Html:
 
 
 def _held_together(text: str) -> str:
-    """Return a text whose lines cannot break between a number and its %."""
+    """Return a text in which a line cannot break between a number and its %: a no-break space stands there."""
     return text.replace(" %", "\u00a0%")

@@ -36,7 +36,10 @@ CONFIDENCES = (0.5, 0.95, 0.999)  # of the widths in ``to_dict``: those of AS00'
 
 
 class Describable(Protocol):
-    """What a guarantee reads of a channel, so that this folder need not import channels."""
+    """The attributes and methods of a channel (a table of chances P[reported, true]) that a guarantee reads.
+
+    It is a protocol for types, so that this folder need not import channels.
+    """
 
     domain: Any
 
@@ -60,10 +63,11 @@ class Guarantee(Amplification):
     """The statement of what one report of a channel can reveal; ``str()`` is prose, ``to_dict()`` is for machines.
 
     ``channel.guarantee()`` makes it. Its parameters:
-    ``gamma``: the bound γ, ∞ where there is none. ``description``: what happens to the answer, in words.
+    ``gamma``: γ, the largest factor of a report on the odds of anything, ∞ where there is none. ``description``: what
+    happens to the answer, in words.
     ``notes``: further sentences, printed at the end.
-    ``channel``: what tables are read from; None: they are too large, and only γ is stated.
-    ``prior``: the chances of the channel's true codes beforehand.
+    ``channel``: what the table P[reported, true] is read from; None: it is too large, and only γ is stated.
+    ``prior``: the chances of the true values before a report.
     ``visible``: what the collector sees besides the report ("missing": whether there is an answer, "level", "size").
     ``language``: of its sentences, "en", "de" or "fr".
 
@@ -83,9 +87,11 @@ class Guarantee(Amplification):
 
     @classmethod
     def of_channel(cls, channel: Describable, prior: Any = None, language: str = "en") -> Guarantee:
-        """Return the statement for a channel whose law fits in memory.
+        """Return the statement of what a report can reveal, for a channel whose table P[reported, true] fits in memory.
 
-        ``prior``: as ``read_prior`` takes it. ``language``: of its sentences, "en", "de" or "fr".
+        ``prior``: the belief before a report: probabilities over equal intervals or over the categories, a mapping from
+        category to probability, or an Estimate; None: all values alike. ``language``: of its sentences, "en", "de" or
+        "fr".
         """
         measured, description = channel.for_measuring(), channel.describe(voice(language))
         belief = read_prior(measured, prior)
@@ -96,8 +102,9 @@ class Guarantee(Amplification):
     def interval(self, confidence: float = 0.95) -> float | None:
         """Return the interval width of AS00: how far the noise alone spreads reports, in units of the domain.
 
-        It is the length of the smallest set of reports that has chance ``confidence`` given the true value; for value
-        classes that share of their width. None for categories. ``credible_width`` counts the prior too.
+        It is the length of the smallest set of reports that has chance ``confidence`` given the true value, on average
+        over true values; where a report says only in which of several ranges the value lies, ``confidence`` times the
+        range's width. None for categories. ``credible_width`` also counts what was believed before.
 
         >>> import sfumato as sf
         >>> round(sf.Gaussian(sf.Interval(20, 80), scale=10).guarantee().interval(0.95), 1)
@@ -118,8 +125,8 @@ class Guarantee(Amplification):
         """Return how closely a report places the true value, in units of the domain, on average over reports.
 
         It is the length of the shortest set of values that has chance ``confidence`` once the report is known; None for
-        categories. It counts the prior and the ends of the domain, so it never passes the width of the domain. A rare
-        report can place the value more closely: see ``breach``.
+        categories. It counts what was believed before and the ends of the domain, so it never passes the domain's
+        width. A rare report can place the value more closely: see ``breach``.
         """
         check_probability("confidence", confidence)
         channel = self._needs_law("credible width")
@@ -133,7 +140,10 @@ class Guarantee(Amplification):
 
     @cached_property
     def _lengths(self) -> Floats:
-        """The length of the values that each true code stands for; together the width of the domain."""
+        """For each true code (number of a value), the length of the interval that it stands for.
+
+        Together they are the width of the domain.
+        """
         channel = self._needs_law("credible width")
         if channel.domain.integer or not isinstance(channel.inputs, Grid):
             return np.full(channel.inputs.size, channel.domain.width / channel.inputs.size)
@@ -144,7 +154,11 @@ class Guarantee(Amplification):
 
     @cached_property
     def prior_privacy(self) -> float:
-        """The uncertainty before a report, Π(A) = 2^h(A): the width of the uniform distribution with that entropy."""
+        """The uncertainty about the true value A before a report: 2^h(A), h the entropy in bits of the prior belief.
+
+        It is the width of the uniform distribution with that entropy, in units of the domain; for categories, a number
+        of them.
+        """
         channel = self._needs_law("entropy privacy")
         p = self._prior[self._prior > 0]
         continuous = isinstance(channel.inputs, Grid) and not channel.inputs.integer
@@ -153,17 +167,25 @@ class Guarantee(Amplification):
 
     @property
     def entropy_privacy(self) -> float:
-        """The uncertainty once the report is known, on average: Π(A|B) = 2^h(A|B), in units of the domain."""
+        """The uncertainty about the true value A that a report B leaves, on average: 2^h(A|B), h the entropy in bits.
+
+        It is the width of the uniform distribution with that entropy, in units of the domain; for categories, a number
+        of them.
+        """
         return float(self.prior_privacy * 2.0**-self.mutual_information)
 
     @property
     def privacy_loss(self) -> float:
-        """The share of the uncertainty that a report removes, on average: 1 − Π(A|B)/Π(A) = 1 − 2^−I(A;B)."""
+        """The share of the uncertainty about the true value that a report removes, on average: 1 − 2^−I, from 0 to 1.
+
+        I is the mutual information of value and report in bits; uncertainty is the width of the uniform distribution
+        with the same entropy (``prior_privacy`` before the report, ``entropy_privacy`` after it).
+        """
         return float(1 - 2.0**-self.mutual_information)
 
     @cached_property
     def mutual_information(self) -> float:
-        """I(A;B), the information about the true value in a report, in bits, on average."""
+        """The information about the true value A in a report B, in bits, on average over both: I(A;B)."""
         reports = self._law @ self._prior
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self._law > 0, np.log2(self._law / reports[:, None]), 0.0)
@@ -171,16 +193,23 @@ class Guarantee(Amplification):
 
     @cached_property
     def worst_case_information(self) -> float:
-        """The worst-case information of a report, in bits: ``information(log2)``."""
+        """The information about the true value in the report that reveals most, in bits: ``information`` with f = log2.
+        """
         return self.information()
 
     @cached_property
     def inverse_worst_case_information(self) -> float:
-        """The inverse worst-case information, ``information(log2, inverse=True)``; ∞ if a report rules a value out."""
+        """The largest information, in bits, from the belief after a report back to the one before.
+
+        It is max_y Σ_x P[x]·log2(P[x]/P[x|y]), large where a report y makes values x unlikely; ∞ if a report rules a
+        possible value out.
+        """
         return self.information(inverse=True)
 
     def information(self, f: Callable[[Any], Any] = np.log2, *, inverse: bool = False) -> float:
-        """Return the worst-case information of a report (EGS03 §7): I_w = max_y Σ_x P[x|y]·f(P[x|y]/P[x]).
+        """Return the information about the true value x in the report y with most: max_y Σ_x P[x|y]·f(P[x|y]/P[x]).
+
+        It is the worst-case information of EGS03 §7.
 
         ``f``: how information is measured: a function with x·f(x) convex; log2 gives bits. ``inverse``: True: the
         inverse, max_y Σ_x P[x]·f(P[x]/P[x|y]); ∞ if a report rules a possible value out.
@@ -195,11 +224,12 @@ class Guarantee(Amplification):
         return float(_expected(f, np.broadcast_to(before, after.shape), after).max())
 
     def excludes_by_information(self, rho1: float, rho2: float, f: Callable[[Any], Any] = np.log2) -> bool:
-        """Return whether the worst-case information excludes a ρ1-to-ρ2 breach under this guarantee's prior.
+        """Return whether the information in reports is too small for a ρ1-to-ρ2 breach, under this guarantee's prior.
 
-        An upward breach implies I_w ≥ B, a downward one that the inverse is at least B, with B the
-        ``breach_information(rho1, rho2, f)`` (EGS03, Statements 6 and 7). It can exclude what γ permits, and γ what it
-        permits.
+        The prior is the belief before a report. A breach moves the chance of a property from ρ1 (``rho1``) to ρ2
+        (``rho2``) or back. One upward needs a worst-case information of at least B, one downward an inverse one of at
+        least B, with B the ``breach_information(rho1, rho2, f)`` (EGS03, Statements 6 and 7); ``f``: how information is
+        measured. This can exclude breaches that γ permits, and γ some that this permits.
         """
         bound = breach_information(rho1, rho2, f)
         below = bound - 1e-9 * (1 + abs(bound))  # equality up to rounding excludes nothing
@@ -209,7 +239,8 @@ class Guarantee(Amplification):
         """Return the chance that the true value has a property once the report is known, P[Q | report].
 
         ``report``: as it is sent. ``property``: a function from value to bool, a value, a collection of values, or
-        (low, high) of numbers, ends included. ``prior``: another belief than this guarantee's.
+        (low, high) of numbers, ends included. ``prior``: the belief before the report, as ``read_prior`` takes it;
+        None: this guarantee's own.
 
         >>> import sfumato as sf
         >>> kept = sf.RandomizedResponse(sf.Categories(range(1001)), keep=0.2).guarantee([0.01] + [0.00099] * 1000)
@@ -224,7 +255,10 @@ class Guarantee(Amplification):
         return float(joint[members_of(channel, property)].sum() / joint.sum())
 
     def _example(self, rho1: float, rho2: float) -> Breach | None:
-        """Find a breach under this guarantee's prior, or else under the prior that makes it worst."""
+        """Find a report that moves a chance from ρ1 to ρ2 (a breach), as a ``Breach``; None if the table is too large.
+
+        It is searched for under this guarantee's prior belief first, then under the belief that makes it worst.
+        """
         if self.channel is None or not self.measurable:
             return None
         breach = find_breach(self._law, self._prior, self.channel, rho1, rho2, self.language)
@@ -234,12 +268,15 @@ class Guarantee(Amplification):
 
     @property
     def sent(self) -> str:
-        """What leaves the device, in one sentence."""
+        """What leaves the device in place of the answer, in one sentence."""
         return self.voice("sent", how=self.description)
 
     @property
     def usual(self) -> str:
-        """How closely a report places a number on average, in one sentence; "" for categories."""
+        """How closely a report narrows a number down on average, in one sentence.
+
+        "" for categories, or where the channel's table is too large.
+        """
         if self.channel is None or not self.measurable or not isinstance(self.channel.domain, Interval):
             return ""
         width, say = self.credible_width() or 0.0, self.voice
@@ -248,14 +285,17 @@ class Guarantee(Amplification):
 
     @property
     def worst(self) -> str:
-        """What a report can reveal at worst, in one sentence."""
+        """What a report can reveal at worst, in one sentence: how far suspicions can grow, or an example."""
         if math.isfinite(self.gamma):
             return self.voice("worst.bound", **self.bound())
         return self.voice("worst.none", example=self.breach(0.05, 0.5))
 
     @property
     def besides(self) -> str:
-        """What else the collector sees of this answer, in one sentence."""
+        """What the collector sees of this answer beside the blurred report, in one sentence.
+
+        That may be whether there is an answer, the level (how strongly the person chose to blur) or a basket's size.
+        """
         if not self.visible:
             return self.voice("visible.nothing")
         return self.voice("visible", what=self.voice.listed(self.voice(f"visible.{kind}") for kind in self.visible))
@@ -265,14 +305,20 @@ class Guarantee(Amplification):
         return "\n".join(sentence for sentence in sentences if sentence)
 
     def _for_experts(self) -> list[str]:
-        """Return the sentences with γ and ε; where there is no bound, the one that names a channel with a bound."""
+        """Return the sentences with γ, the largest factor on the odds, and ε = ln γ.
+
+        Without a bound there is one sentence, which names a channel that has one.
+        """
         if math.isfinite(self.gamma):
             return [self.voice("worst.odds", **self.bound()), self.voice("worst.other")]
         bounded = "RandomizedResponse" if self.channel and isinstance(self.channel.domain, Categories) else "SquareWave"
         return [self.voice("worst.remedy", channel=bounded)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every number and sentence as plain data, with None for infinite or not applicable."""
+        """Return every number and sentence as a dict for JSON, with None for what is infinite or does not apply.
+
+        Where the channel's table is too large only γ, ε and the sentences are in it.
+        """
         numbers = {"description": self.description, **self.numbers(), "notes": list(self.notes)}
         numbers |= {"visible": list(self.visible), "sent": self.sent, "worst": self.worst, "besides": self.besides}
         if not self.measurable:
@@ -288,25 +334,31 @@ class Guarantee(Amplification):
     # --- composition --------------------------------------------------------------------------------------------
 
     def repeated(self, times: int) -> CombinedGuarantee:
-        """Return the statement for ``times`` independent reports of the same answer: γ to the power ``times``."""
+        """Return the statement for ``times`` independent reports of the same answer: γ to the power ``times``.
+
+        γ is the largest factor on the odds.
+        """
         return repeated(self, times)
 
     # --- tables -------------------------------------------------------------------------------------------------
 
     @property
     def measurable(self) -> bool:
-        """Whether the channel's table can be written down, which every number but γ and ε needs."""
+        """Whether the channel's table P[reported, true] is small enough to hold: every number but γ and ε needs it."""
         return self.channel is not None and self.channel.inputs.size * self.channel.outputs.size <= LARGEST_LAW
 
     def _needs_law(self, what: str) -> Describable:
-        """Return the channel whose table is measured; without one an error says that ``what`` needs it."""
+        """Return the channel whose table P[reported, true] a number is computed from; without one raise ValueError.
+
+        ``what``: the number's name, with which the error begins.
+        """
         if self.channel is None:
             raise ValueError(f"{what} needs the channel's whole table, which is too large here; γ is exact")
         return self.channel
 
     @cached_property
     def _law(self) -> Floats:
-        """The table P[reported, true]; an error where it is too large."""
+        """The channel's table of chances, an array [reported, true]; ValueError where it is too large."""
         channel = self._needs_law("this measure")
         if not self.measurable:
             raise ValueError(
@@ -317,13 +369,13 @@ class Guarantee(Amplification):
 
     @property
     def _prior(self) -> Floats:
-        """The chances of the true codes beforehand."""
+        """The chances of the true values before a report, one for each code (number of a value)."""
         assert self.prior is not None
         return self.prior
 
     @property
     def _posterior(self) -> Floats:
-        """The chances of the true codes once a report is known, P[true | reported]: one row a report that can occur."""
+        """The chances of the true values after each report: an array [report that can occur, true code]."""
         joint = self._law * self._prior
         reports = joint.sum(axis=1)
         seen = reports > 0
@@ -331,10 +383,10 @@ class Guarantee(Amplification):
 
 
 def read_prior(channel: Describable, prior: Any) -> Floats:
-    """Return a belief as chances of the channel's true codes; None: all the same.
+    """Return a belief about the answer as an array: a chance for each true code, the number of a channel's value.
 
     ``prior``: probabilities over equal intervals of the domain or over the categories, a mapping from category to
-    probability, or an Estimate.
+    probability, or an Estimate; None: all values alike.
     """
     size, edges = channel.inputs.size, getattr(prior, "edges", None)
     if prior is None:
@@ -360,7 +412,11 @@ def read_prior(channel: Describable, prior: Any) -> Floats:
 
 
 def members_of(channel: Describable, property: Any) -> Any:
-    """Return which true codes have a property, in the forms that ``Guarantee.posterior`` takes, as a mask or codes."""
+    """Return which true values have a property, as a mask over their codes (the numbers of the values).
+
+    ``property``: a function from value to bool; for categories a value or a collection of values; for numbers (low,
+    high), ends included.
+    """
     values = channel.inputs.decode(np.arange(channel.inputs.size))
     if callable(property):
         return np.array([bool(property(value)) for value in values.tolist()])
@@ -374,7 +430,10 @@ def members_of(channel: Describable, property: Any) -> Any:
 
 
 def _expected(f: Callable[[Any], Any], above: Floats, below: Floats) -> Floats:
-    """Return Σ above·f(above/below) over each row, with 0·f(0) = 0."""
+    """Return Σ p·f(p/q) over each row of two arrays of probabilities: the information of p relative to q, by f.
+
+    ``above``: p, ``below``: q, both [report, value]; terms with p = 0 count 0. The result has one number a row.
+    """
     positive = above > 0
     ratio = np.where(positive, above, 1.0) / np.where(positive, below, 1.0)
     try:
@@ -385,15 +444,15 @@ def _expected(f: Callable[[Any], Any], above: Floats, below: Floats) -> Floats:
 
 
 def _some(size: int) -> Any:
-    """Return at most 600 indices below ``size``, evenly spread, ends included."""
+    """Return at most 600 indices below ``size`` as an array, evenly spread, both ends included, to save time."""
     return np.unique(np.linspace(0, size - 1, MEASURED_ROWS).astype(int))
 
 
 def smallest_sets(beliefs: Floats, lengths: Floats | float, confidence: float) -> Floats:
-    """Return for each row of probabilities the length of the smallest set that has chance ``confidence``.
+    """Return for each row of probabilities the length of the smallest set of values that has chance ``confidence``.
 
-    The set takes values in the order of their density, the last one in part. ``lengths``: the length that each value
-    stands for.
+    The set takes values in the order of probability per length, the last one in part. ``beliefs``: one row a
+    distribution, one column a value; ``lengths``: the length that each value stands for.
     """
     lengths = np.broadcast_to(lengths, beliefs.shape[1:])
     density = beliefs / np.maximum(lengths, 1e-300)

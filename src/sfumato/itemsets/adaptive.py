@@ -37,25 +37,31 @@ PEOPLE_AT_ONCE = 1 << 14
 
 
 def unary_noise(gamma: float) -> float:
-    """Return the variance of one report about an answer that nobody gives, by unary coding: 4γ/(γ − 1)²."""
+    """Return the variance of one report about an answer that nobody gives, by unary coding: 4γ/(γ − 1)².
+
+    Unary coding sends one blurred bit for each possible answer. ``gamma``: the largest factor of a report on the odds.
+    """
     return 4.0 * gamma / (gamma - 1.0) ** 2
 
 
 def response_noise(gamma: float, answers: int) -> float:
-    """Return the variance of one report about an answer that nobody gives, by randomized response over so many answers.
+    """Return the variance of one report about an answer that nobody gives, by randomized response.
 
-    variance = (answers − 2 + γ)/(γ − 1)²
+    It is (m − 2 + γ)/(γ − 1)². ``gamma``: γ, the largest factor of a report on the odds; ``answers``: m, the number of
+    possible answers.
     """
     return (answers - 2.0 + gamma) / (gamma - 1.0) ** 2
 
 
 @dataclass(frozen=True)
 class PaddingAndSampling:
-    """A simulation of mining in phases, in which every person sends one report.
+    """A simulation of finding frequent itemsets in phases, one for each number of items; every person reports once.
 
-    ``gamma``: the γ of each report. ``min_support``: the smallest share of people who have an itemset. ``max_len``: the
-    most items of an itemset, which is the number of phases. ``candidates``: the most itemsets that are asked for in a
-    phase. ``longest_padding``: the largest padding length that a person may report.
+    Later phases ask only for itemsets whose parts were frequent before. ``gamma``: the largest factor of a report on
+    the odds. ``min_support``: the smallest share of people who have an itemset. ``max_len``: the most items of an
+    itemset, which is the number of phases. ``candidates``: the most itemsets that are asked for in a phase.
+    ``longest_padding``: the most candidate itemsets in one basket that a person may report; who has fewer fills up
+    ("pads") with "none".
 
     >>> import sfumato as sf
     >>> people = [["tea", "milk"]] * 3000 + [["tea"]] * 3000
@@ -76,10 +82,11 @@ class PaddingAndSampling:
         check_support(self.min_support)
 
     def mine(self, baskets: Any, items: Items, rng: Rng = None) -> Any:
-        """Simulate the phases on clean baskets; return the frequent itemsets, in the columns of `frequent_itemsets`.
+        """Simulate the phases on true baskets; return the table of frequent itemsets.
 
-        ``baskets``: one list of items a person, none empty. ``items``: all items there are. ``rng``: a NumPy generator
-        or a seed (None: a random one); people are divided among the phases at random.
+        The columns are those of `frequent_itemsets`. ``baskets``: one list of items a person, none empty. ``items``:
+        all items there are. ``rng``: a NumPy generator or a seed (None: a random one); people are divided among the
+        phases at random.
         """
         people = Baskets.read(baskets, items)
         generator = np.random.default_rng(rng)
@@ -89,14 +96,20 @@ class PaddingAndSampling:
         return itemset_table(self._phases(people, groups, generator), items, self.min_support)
 
     def _groups(self, people: int, generator: np.random.Generator) -> list[Codes]:
-        """Divide people at random: a group for items, then for every further itemset size one for lengths, one for
-        supports."""
+        """Divide people at random among the questions: a list of arrays of people's row numbers, one a question.
+
+        The first group is asked for items; then for every larger itemset size one group is asked how many candidates
+        its baskets hold, and one, nine times as large, which.
+        """
         shares = [1.0] + [part for _ in range(self.max_len - 1) for part in (0.1, 0.9)]
         bounds = np.rint(np.cumsum(shares) / sum(shares) * people).astype(np.int64)[:-1]
         return np.split(generator.permutation(people), bounds)
 
     def _phases(self, people: Baskets, groups: list[Codes], generator: np.random.Generator) -> Iterator[Level]:
-        """Yield the estimated supports of each phase's candidates, items first."""
+        """Yield the estimated supports (shares of people) of each phase's candidate itemsets, single items first.
+
+        ``groups``: arrays of people's row numbers, as ``_groups`` returns them.
+        """
         rows = groups[0]
         chosen = people.codes[people.starts[rows] + generator.integers(0, people.sizes[rows])]
         weights = people.sizes[rows].astype(float)
@@ -116,9 +129,10 @@ class PaddingAndSampling:
             yield Level(itemsets, support, stderr)
 
     def _likeliest(self, joined: Codes, itemsets: Codes, support: Floats) -> Codes:
-        """Return the candidates with the largest product of their parts' supports, in lexicographic order.
+        """Return the candidate itemsets with the largest product of their parts' supports, at most ``candidates``.
 
-        A part is a candidate without one of its items; ``itemsets`` and ``support`` are the parts and their supports.
+        A part is a candidate without one of its items. ``joined``: all candidates, one a row in lexicographic order,
+        which stays; ``itemsets`` and ``support``: the parts and the shares of people who have them.
         """
         if len(joined) <= self.candidates:
             return joined
@@ -129,7 +143,11 @@ class PaddingAndSampling:
         return joined[np.sort(kept)]
 
     def _padding(self, people: Baskets, rows: Codes, itemsets: Codes, generator: np.random.Generator) -> int:
-        """Estimate by randomized response the padding length that covers nine people in ten."""
+        """Estimate how many candidate itemsets the baskets of nine people in ten hold at most: the padding length.
+
+        ``rows``: the people who report theirs by randomized response; ``itemsets``: the candidates, one a row. Later
+        answers are drawn from so many slots, of which smaller baskets leave some empty.
+        """
         lengths = np.concatenate([holds.sum(axis=1) for holds in _holdings(people, rows, itemsets)])
         answers = np.minimum(lengths, self.longest_padding)
         channel = RandomizedResponse(Categories(range(self.longest_padding + 1)), gamma=self.gamma)
@@ -141,7 +159,11 @@ class PaddingAndSampling:
     def _sampled(
         self, people: Baskets, rows: Codes, itemsets: Codes, padding: int, generator: np.random.Generator
     ) -> Codes:
-        """Draw one random candidate in each person's basket; len(itemsets) stands for "none", a padded slot."""
+        """Draw one random candidate itemset in each person's basket; return its row in ``itemsets``.
+
+        There is one number a person. Baskets with fewer than ``padding`` candidates are filled up with "none", for
+        which len(itemsets) stands. ``rows``: the people who are asked.
+        """
         chosen = []
         for holds in _holdings(people, rows, itemsets):
             count = holds.sum(axis=1)
@@ -152,10 +174,14 @@ class PaddingAndSampling:
         return np.concatenate(chosen)
 
     def _ask(self, answers: Codes, weights: Floats, size: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
-        """Blur everybody's answer and estimate mean(weight·1[answer = a]) for every answer a, without bias.
+        """Blur everybody's answer, and estimate for every possible answer the share of people who have it.
 
-        Returns the estimates and standard errors that include the sampling of people. ``size``: how many answers there
-        are.
+        The estimate for answer a is that of the mean over people of weight·1[answer = a].
+
+        A person's weight is the number of answers that theirs was drawn from. ``answers``: one number a person, from 0
+        to ``size`` − 1; ``weights``: one a person; ``size``: how many possible answers there are. Returns (estimates,
+        their standard errors), each with one number an answer; both are without bias, and the errors include that
+        people are a sample.
         """
         if response_noise(self.gamma, size) <= unary_noise(self.gamma):
             channel = RandomizedResponse(Categories(range(size)), gamma=self.gamma)
@@ -178,15 +204,20 @@ class PaddingAndSampling:
 
 @cache
 def _unary_coding(size: int, gamma: float) -> SelectASize:
-    """Return unary coding of ``size`` answers: select-a-size of baskets of one item."""
+    """Return the channel that sends one blurred bit for each of ``size`` answers: select-a-size of baskets of one item.
+
+    ``gamma``: the largest factor of a report on the odds.
+    """
     return SelectASize.design(Items(size), sizes=[1], gamma=gamma, up_to=1)
 
 
 def _unbiased(shown: Floats, square: Floats, weights: Floats, keep: float, other: float) -> tuple[Floats, Floats]:
-    """Return mean and standard error of h = w(1[shown] − other)/(keep − other) over the people, for every answer.
+    """Return (means over people, standard errors) of h = w(1[shown] − other)/(keep − other), one for every answer.
 
-    ``shown`` and ``square``: summed w and w² of the people whose report shows the answer. ``keep`` and ``other``: the
-    chances that a report shows the true answer, and another one.
+    h undoes the blur: its mean estimates that of weight·1[answer] without bias.
+
+    ``weights``: w, one a person. ``shown`` and ``square``: for every answer the summed w and w² of the people whose
+    report shows it. ``keep`` and ``other``: the chances that a report shows the true answer, and another one.
     """
     people, spread = weights.size, keep - other
     total, squares = weights.sum(), (weights**2).sum()
@@ -196,7 +227,11 @@ def _unbiased(shown: Floats, square: Floats, weights: Floats, keep: float, other
 
 
 def _holdings(people: Baskets, rows: Codes, itemsets: Codes) -> Iterator[NDArray[np.bool_]]:
-    """Yield holds[person, candidate], whether the person's basket has all items of it, for some people at a time."""
+    """Yield masks [person, candidate] of whether a person's basket has all items of a candidate itemset.
+
+    They come for some thousand people at a time, to bound the memory. ``rows``: the people; ``itemsets``: the
+    candidates, one a row.
+    """
     for low in range(0, rows.size, PEOPLE_AT_ONCE):
         holds = unpack_bits(bitmaps_of(people[rows[low : low + PEOPLE_AT_ONCE]]), people.items.size)
         yield np.logical_and.reduce([holds[:, column] for column in itemsets.T])
@@ -206,12 +241,14 @@ def compare_collections(
     channel: SelectASize, n: int, shares: Mapping[int, float] | None = None, *, prevalence: float = 0.1,
     padding: int = 4,
 ) -> Any:
-    """Compare two ways of mining at the same γ: select-a-size for everybody at once, or one answer each in phases.
+    """Compare two ways to find frequent itemsets at one γ: people report whole baskets, or one answer each in phases.
 
-    Returns a table with the lowest discoverable support of both for every itemset size. ``channel``: the select-a-size
-    design. ``n``: how many people take part. ``shares``: how often each basket size occurs (None: all equally).
-    ``prevalence``: how often people have an item of an itemset that they do not have. ``padding``: the padding length,
-    which is how many candidate itemsets a person may have.
+    γ is the largest factor of a report on the odds; whole baskets are blurred by select-a-size.
+
+    Returns a table with the lowest support (share of people) that either can tell from noise, one row a number of
+    items. ``channel``: the select-a-size design. ``n``: how many people take part. ``shares``: how often each basket
+    size occurs (None: all equally). ``prevalence``: how often people have an item of an itemset that they do not have.
+    ``padding``: the padding length, which is how many candidate itemsets a person may have.
     """
     weights = {size: 1.0 for size in channel.sizes} if shares is None else dict(shares)
     total = sum(weights.values())

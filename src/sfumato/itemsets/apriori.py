@@ -56,7 +56,7 @@ def frequent_itemsets(
     reports: Any, channel: SelectASize | Choice | None = None, min_support: float | None = None,
     max_len: int | None = 3, *, certain: bool = True,
 ) -> Any:
-    """Find the itemsets that at least a share ``min_support`` of the people have, with standard errors.
+    """Find the itemsets that at least a share ``min_support`` of the people have; return a table with standard errors.
 
     ``reports``: what ``channel.randomize`` returned, bitmaps or seeds; with ``channel=None`` clean baskets (lists,
     Arrow lists, sparse or one-hot tables), whose supports are exact. Where people chose among several designs, a
@@ -99,7 +99,10 @@ def frequent_itemsets(
 
 
 def holder_of(reports: Any, channel: Mechanism | None) -> Holder:
-    """Return the object that counts these baskets, in memory or where their rows are."""
+    """Return the object that counts people by itemset in these baskets: in memory, or where a table's rows are.
+
+    ``reports``: blurred baskets, or clean ones where ``channel`` is None; or `sf.Reports` of a table.
+    """
     if isinstance(reports, Reports):
         return SourceHolder.of(reports, channel)
     if channel is None:
@@ -108,14 +111,19 @@ def holder_of(reports: Any, channel: Mechanism | None) -> Holder:
 
 
 def check_support(min_support: float | None) -> float:
-    """Return a minimum support if it is above 0 and at most 1; otherwise raise ValueError."""
+    """Return a minimum support (share of people) unchanged if it is above 0 and at most 1; otherwise raise ValueError.
+    """
     if min_support is None or not 0.0 < min_support <= 1.0:
         raise ValueError(f"min_support = {min_support!r} is no share of the people; give a number above 0 and up to 1")
     return min_support
 
 
 def _by_level(reports: Any, channel: Mechanism) -> list[tuple[BasketReports, SelectASize]]:
-    """Return the reports of each level with the design that made them."""
+    """Return (reports, the design that made them) for each level, as a list; a single pair where there are no levels.
+
+    A level is how strongly people chose to blur. ``reports``: a mapping from level to reports, or the reports;
+    TypeError for other data. ``channel``: the design, or the choice of designs.
+    """
     if channel.has_levels and not isinstance(reports, Mapping):
         raise TypeError("people chose among levels; give a mapping from each level to its reports")
     given = reports if channel.has_levels else {None: reports}
@@ -130,7 +138,10 @@ def _by_level(reports: Any, channel: Mechanism) -> list[tuple[BasketReports, Sel
 
 
 def check_group(group: Group, longest: int) -> None:
-    """Raise ValueError if a group has no reports, or if they cannot show itemsets of ``longest`` items."""
+    """Raise ValueError if a group of people has no reports, or reports that cannot show itemsets of ``longest`` items.
+
+    A group is the people who reported through one design; seeds are designed for itemsets up to some length.
+    """
     if group.channel is None:
         return
     if not group.total:
@@ -143,9 +154,10 @@ def check_group(group: Group, longest: int) -> None:
 
 
 def warn_of_hidden(counter: SupportCounter, min_support: float, longest: int, certain: bool) -> str | None:
-    """Return a warning if min_support is below what these reports can show, with the number of reports that would do.
+    """Return a warning if min_support is below what these reports can tell from noise; None if it is not.
 
-    None: they can show it.
+    The warning says how many reports would do. ``longest``: the most items of an itemset; ``certain``: whether only
+    certain itemsets are then returned, which the warning adds.
     """
     people = sum(group.total for group in counter.holder.groups)
     for k in range(longest, 0, -1):
@@ -164,10 +176,11 @@ def warn_of_hidden(counter: SupportCounter, min_support: float, longest: int, ce
 def apriori(
     counter: SupportCounter, items: int, min_support: float, longest: int, certain: bool = False
 ) -> Iterator[Level]:
-    """Yield the itemsets to return with their supports, by number of items, the shortest first.
+    """Yield the frequent itemsets with their estimated supports (shares of people), those of one item first.
 
-    ``items``: how many items there are. ``longest``: the most items of an itemset. ``certain``: below the lowest
-    discoverable support yield certain itemsets only.
+    Longer candidates are made only of itemsets that were frequent. ``counter``: what estimates supports; ``items``: how
+    many items there are. ``longest``: the most items of an itemset. ``certain``: True: where ``min_support`` is too
+    small to tell from noise, yield only itemsets that stand out from it.
     """
     variances = [counter.variance(k) for k in range(1, longest + 1)]
     lowest = [float(significant_support(*variance)) if certain and variance[0] else 0.0 for variance in variances]
@@ -187,9 +200,10 @@ def apriori(
 
 
 def certain_itemsets(level: Level, min_support: float, noise: float) -> NDArray[np.bool_]:
-    """Return which candidates reach min_support for certain, so that on average at most FALSE_SHARE of them do not.
+    """Return a mask of the candidates whose support most surely reaches min_support: on average at most 1 % do not.
 
-    ``noise``: the standard error of an itemset that nobody has.
+    That share, FALSE_SHARE, is held by the method of Benjamini and Hochberg. ``level``: the candidates with their
+    estimated supports; ``noise``: the standard error of an itemset that nobody has.
     """
     chance = ndtr((min_support - level.support) / np.maximum(level.stderr, noise))
     ranked = np.sort(chance)
@@ -198,7 +212,11 @@ def certain_itemsets(level: Level, min_support: float, noise: float) -> NDArray[
 
 
 def join(survivors: Codes) -> Codes:
-    """Return all itemsets of k + 1 items whose subsets of k items are all among ``survivors`` (sorted, one a row)."""
+    """Return all itemsets of k + 1 items whose subsets of k items are all among ``survivors``; item codes, one a row.
+
+    ``survivors``: the itemsets of k items that were frequent, sorted, one a row. This makes the next candidates of
+    Apriori.
+    """
     k = survivors.shape[1]
     if k == 1:
         low, high = np.triu_indices(len(survivors), 1)
@@ -223,7 +241,12 @@ def join(survivors: Codes) -> Codes:
 
 
 def itemset_table(levels: Iterable[Level], items: Items, min_support: float) -> Any:
-    """Return the table of the itemsets that reach ``min_support``, one a row (columns as in `frequent_itemsets`)."""
+    """Return the table of the itemsets whose support reaches ``min_support``, one a row.
+
+    Its columns are those of `frequent_itemsets`.
+
+    ``levels``: itemsets with their supports, by number of items; ``items``: for the names of the items.
+    """
     columns: dict[str, list[Any]] = {"support": [], "stderr": [], "itemsets": [], "certainty": []}
     labels: Any = np.fromiter(items.labels, dtype=object, count=items.size)
     for level in levels:

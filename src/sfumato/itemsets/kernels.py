@@ -1,6 +1,6 @@
-"""Compiled counting of people in column bitmaps; imported only where numba is installed.
+"""Compiled counting of people by the items that their reports show; imported only where numba is installed.
 
-A column bitmap has a bit for every person, set where the person's report shows the item.
+It reads column bitmaps, one for each item: a bit for every person, set where the person's report shows the item.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ once. Chosen by speed (bench/itemsets.py); it changes no result."""
 
 @intrinsic
 def ones(typing_context: Any, word: Any) -> Any:
-    """Count the ones in a 64-bit word by the processor's own instruction."""
+    """Count the ones in a 64-bit word by the processor's own instruction (popcount)."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -36,11 +36,12 @@ def ones(typing_context: Any, word: Any) -> Any:
 
 @njit(cache=True)
 def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, counts: NDArray[np.int64]) -> None:
-    """Count the people who show all items of each itemset, in place: counts[itemset, group].
+    """Count the people whose reports show all items of each itemset; write the numbers into counts[itemset, group].
 
-    ``columns[item]``: the column bitmaps; group g has the words bounds[g]:bounds[g + 1]. A run of itemsets,
-    runs[r]:runs[r + 1], shares all items but the last: the conjunction of these is made once for the run and read once
-    for four itemsets. Where few of its words have a person in them, those alone are read.
+    ``columns[item]``: a bit for every person, set where the report shows the item; the people of group g have the words
+    bounds[g]:bounds[g + 1]. A run of itemsets, runs[r]:runs[r + 1], shares all items but the last: the conjunction of
+    these is made once for the run and read once for four itemsets. Where few of its words have a person in them, those
+    alone are read.
     """
     for group in range(bounds.size - 1):
         low, high = bounds[group], bounds[group + 1]
@@ -68,7 +69,11 @@ def count_itemsets(columns: Words, bounds: Codes, itemsets: Codes, runs: Codes, 
 
 @njit(cache=True)
 def _count_four(shared: Words, columns: Words, low: int, high: int, items: Codes, counts: NDArray[np.int64]) -> None:
-    """Count the people who are in ``shared`` and show an item, for four items at once, in the words low:high."""
+    """Count the people marked in ``shared`` whose reports show an item, for four items at once; write into ``counts``.
+
+    ``shared``: a bit for every person in the words low:high, set where the report shows the itemset's other items;
+    ``columns[item]``: likewise for each item.
+    """
     a, b = columns[items[0], low:high], columns[items[1], low:high]
     c, d = columns[items[2], low:high], columns[items[3], low:high]
     in_a, in_b, in_c, in_d = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
@@ -82,7 +87,7 @@ def _count_four(shared: Words, columns: Words, low: int, high: int, items: Codes
 
 @njit(cache=True)
 def count_pairs(codes: Codes, ends: Codes, together: NDArray[np.int32]) -> None:
-    """Count pairs of items in baskets, in place: together[a, b] rises by 1 for every basket with a before b.
+    """Count the baskets that hold each pair of items: together[a, b] rises by 1 for every basket with a before b.
 
     ``codes``: the items of all baskets one after the other. ``ends[i]``: where the basket that codes[i] is in ends.
     """
@@ -94,14 +99,19 @@ def count_pairs(codes: Codes, ends: Codes, together: NDArray[np.int32]) -> None:
 
 @njit(cache=True)
 def mark(columns: Words, codes: Codes, rows: Codes) -> None:
-    """Set the bit of person rows[i] in the column bitmap of item codes[i], for every i, in place."""
+    """Set the bit of person rows[i] in the bitmap of item codes[i], for every i, in place.
+
+    ``columns[item]``: a bit for every person, set where the person has the item.
+    """
     for index in range(codes.size):
         columns[codes[index], rows[index] >> 6] |= np.uint64(1) << np.uint64(rows[index] & 63)
 
 
 @njit(cache=True)
 def transpose(rows: Words, columns: Words, start: int) -> None:
-    """Write row bitmaps (people by words of items) into column bitmaps (items by words of people), from word start on.
+    """Turn the bitmaps of people (a bit for every item) into bitmaps of items (a bit for every person), for counting.
+
+    ``rows``: [person, word of items]; ``columns``: [item, word of people], written in place from the word ``start`` on.
     """
     blocks = np.empty((BLOCKS_AT_ONCE, 64), dtype=np.uint64)
     width = (rows.shape[0] + 63) // 64
@@ -122,7 +132,7 @@ def transpose(rows: Words, columns: Words, start: int) -> None:
 
 @njit(cache=True)
 def _transpose_block(block: Words) -> None:
-    """Transpose a 64 by 64 bit matrix in place, in six rounds of swapped halves."""
+    """Transpose a 64 by 64 bit matrix, 64 words, in place, in six rounds of swapped halves."""
     width, mask = 32, np.uint64(0x00000000FFFFFFFF)
     while width:
         row = 0

@@ -64,8 +64,9 @@ def mine(
 ) -> dict[str, Records]:
     """Find frequent itemsets, and the rules among them, as plain data for JSON in a fixed order.
 
-    ``reports``, ``channel``, ``min_support`` and ``max_len`` as in `frequent_itemsets`. ``rules``: the smallest
-    confidence of a rule (None: no rules).
+    Returns {"itemsets": rows, "rules": rows}. ``reports``, ``channel``, ``min_support`` (the smallest share of people)
+    and ``max_len`` (the most items) as in `frequent_itemsets`. ``rules``: the smallest confidence of a rule (None: no
+    rules).
     """
     frequent = frequent_itemsets(reports, channel, min_support, max_len)
     implied = [] if rules is None else as_records(association_rules(frequent, min_threshold=rules))
@@ -74,7 +75,10 @@ def mine(
 
 
 def _estimates(itemsets: Any) -> Estimates:
-    """Read (support, standard error) of every itemset from a table."""
+    """Read from a table of itemsets a dict: itemset → (support, standard error).
+
+    Where the table has no errors, they are 0.
+    """
     rows = as_records(itemsets)
     if rows and not {"support", "itemsets"} <= set(rows[0]):
         raise ValueError("the table has no columns 'support' and 'itemsets'; give what frequent_itemsets returned")
@@ -82,7 +86,10 @@ def _estimates(itemsets: Any) -> Estimates:
 
 
 def _rules(estimates: Estimates) -> Iterator[dict[str, Any]]:
-    """Yield every rule whose antecedent and consequent are among the itemsets, with its measures."""
+    """Yield every rule A → C whose parts A and C are among the itemsets, as a dict of A, C and the rule's measures.
+
+    ``estimates``: itemset → (support, standard error).
+    """
     for itemset, estimate in estimates.items():
         for size in range(len(itemset) - 1, 0, -1):
             for chosen in combinations(itemset, size):
@@ -94,8 +101,11 @@ def _rules(estimates: Estimates) -> Iterator[dict[str, Any]]:
 
 
 def _measures(s: float, s_error: float, a: float, a_error: float, c: float) -> dict[str, float]:
-    """Return the measures of a rule from the supports s of all its items, a of A and c of C, and two of their
-    errors."""
+    """Return the measures of a rule A → C as a dict: confidence, lift and the others of the library mlxtend.
+
+    ``s``: the support (share of people) of all items of the rule, ``a`` of A, ``c`` of C; ``s_error``, ``a_error``:
+    standard errors.
+    """
     confidence = min(s / a, 1.0)
     return {
         "antecedent support": a,
@@ -116,6 +126,9 @@ def _measures(s: float, s_error: float, a: float, a_error: float, c: float) -> d
 
 
 def _zhang(s: float, a: float, c: float) -> float:
-    """Return Zhang's metric (s − a c)/max(s(1 − a), a(c − s)); 0 where the denominator is 0."""
+    """Return Zhang's metric of a rule A → C, (s − a c)/max(s(1 − a), a(c − s)); 0 where the denominator is 0.
+
+    ``s``, ``a`` and ``c``: the shares of people who have all items, A, and C.
+    """
     largest = max(s * (1.0 - a), a * (c - s))
     return 0.0 if largest == 0.0 else (s - a * c) / largest

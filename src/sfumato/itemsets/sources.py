@@ -40,7 +40,7 @@ bitmaps. Chosen by speed (bench/itemsets.py); it changes no result."""
 
 
 def design_of(channel: Mechanism) -> SelectASize:
-    """Return ``channel`` if it is a select-a-size design; otherwise raise TypeError."""
+    """Return ``channel`` if it is a select-a-size design, which blurs sets of items; otherwise raise TypeError."""
     if not isinstance(channel, SelectASize):
         raise TypeError(f"channel={channel!r} does not report sets of items; itemsets need SelectASize")
     return channel
@@ -50,27 +50,38 @@ def design_of(channel: Mechanism) -> SelectASize:
 
 
 class BasketColumns(Protocol):
-    """How the baskets of a batch are read; it is sent to where the rows are."""
+    """How the baskets in a batch of a table's rows are read: from which columns, and by which groups of people.
+
+    It is a protocol; the object is sent to where the rows are.
+    """
 
     @property
     def items(self) -> Items:
-        """All items there are."""
+        """All items that baskets may hold."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
+        """The names of the table's columns that are read."""
 
     @property
     def sizes(self) -> list[tuple[int, ...]]:
-        """The basket sizes by which each group of people is counted."""
+        """For each group of people (those who reported through one design) the basket sizes by which they are counted.
+        """
 
     def parts(self, batch: RowBatch, chosen: Codes | None) -> Iterator[tuple[int, ColumnBitmaps | CleanBaskets]]:
-        """Yield (number of a group, baskets of it) in parts, with the chosen items alone (None: all)."""
+        """Yield (number of a group, some baskets of it) until all baskets of a batch have come.
+
+        The parts fit in memory. A group is the people who reported through one design. ``chosen``: the codes of the
+        items that are read (None: all).
+        """
 
 
 @dataclass(frozen=True)
 class CleanColumn:
-    """A column of clean baskets, lists of items; ``largest`` is the size of the largest."""
+    """A column of clean baskets (lists of items, not blurred) in a table, as ``BasketColumns`` reads it.
+
+    ``name``: the column; ``items``: all items there are; ``largest``: the size of the largest basket.
+    """
 
     name: str
     items: Items
@@ -92,17 +103,23 @@ class CleanColumn:
 
 
 def clean_baskets(batch: RowBatch, name: str, items: Items | None = None) -> Baskets:
-    """Read clean baskets from a column of lists; ``items``: all items there are (None: those that occur)."""
+    """Read true baskets from a batch's column of lists, as ``Baskets``.
+
+    ``name``: the column; ``items``: all items there are (None: those that occur).
+    """
     with naming_places(batch):
         return Baskets.read(batch.table.column(name), items)
 
 
 @dataclass(frozen=True)
 class ReportColumns:
-    """The columns of reports that a design made, or the designs of a choice, each of which is a group.
+    """The columns of a table that hold blurred baskets, made by one design or by several that people chose from.
 
-    ``size``: the column of disclosed sizes. ``shown``: the column of what the reports show, and ``form`` how: "bitmap",
-    "seed" or "list". ``level``: the column of the levels that people chose.
+    The people who reported through one design are a group.
+
+    ``channel``: the design, or the choice of them. ``size``: the column of the disclosed sizes of baskets. ``shown``:
+    the column of what the reports show, and ``form`` how: "bitmap", "seed" or "list". ``level``: the column of the
+    levels, which say how strongly each person chose to blur; None: there is no choice.
     """
 
     channel: Mechanism
@@ -113,7 +130,8 @@ class ReportColumns:
 
     @property
     def designs(self) -> list[SelectASize]:
-        """The design of every level."""
+        """The select-a-size designs by which people blurred their baskets, one for every level that they could choose.
+        """
         return [design_of(level) for level in self.channel.levels.values()]
 
     @property
@@ -135,7 +153,10 @@ class ReportColumns:
                 yield group, ColumnBitmaps.of_reports(reports[rows], design, design.sizes, chosen)
 
     def reports(self, batch: RowBatch) -> list[BasketReports]:
-        """Return the reports of each level; a row without a size is no report."""
+        """Read the reports in a batch of rows, as a list with one ``BasketReports`` for each level of blur.
+
+        A row without a size is no report and is left out.
+        """
         present = np.asarray(batch.table.column(self.size).is_valid())
         if not present.all():
             batch = RowBatch(batch.places[present], batch.table.filter(present))
@@ -151,7 +172,10 @@ class ReportColumns:
         return [reports[np.flatnonzero(groups == group)] for group in range(len(self.designs))]
 
     def _groups(self, level: Any) -> Codes:
-        """Return the index of each report's level among the channel's levels; the default's where none is given."""
+        """Return for each report the index, among the channel's levels, of how strongly the person chose to blur.
+
+        ``level``: the column of names of levels; a row without one has the default level.
+        """
         labels, which = labels_of(level)
         index_of = {name: index for index, name in enumerate(self.channel.levels)}
         indices = [index_of[name] for name in self.channel.levels_of(labels, (len(labels),))]
@@ -159,7 +183,11 @@ class ReportColumns:
 
 
 def find_columns(names: Sequence[str], channel: Mechanism, question: str | None) -> ReportColumns:
-    """Find the columns of a table with the reports of a question (None: of the only question of baskets)."""
+    """Find the columns of a table that hold blurred baskets, by their names, such as "basket.size" and "basket.seed".
+
+    ``names``: all columns. ``channel``: what blurred the baskets. ``question``: the question's name, with which the
+    columns begin; None: the only question of baskets. Columns that are missing are an error.
+    """
     questions = [name.removesuffix(f".{SIZE}") for name in names if name.endswith(f".{SIZE}")]
     question = question or (questions[0] if len(questions) == 1 else BASKET)
     prefix = f"{question}." if question in questions else ""
@@ -176,14 +204,17 @@ def find_columns(names: Sequence[str], channel: Mechanism, question: str | None)
 
 
 def _slices(rows: int, items: int) -> Iterator[slice]:
-    """Divide rows into slices whose bitmaps of so many items have at most BITS_AT_ONCE bits (64 rows at least)."""
+    """Divide rows into slices, each of so many rows that their bitmaps fit in memory, and return them.
+
+    ``items``: how many bits a row has. A slice has at most BITS_AT_ONCE bits, but 64 rows at least.
+    """
     step = max(64, BITS_AT_ONCE // (64 * bitmap_width(items)))
     return (slice(start, start + step) for start in range(0, rows, step))
 
 
 @contextmanager
 def naming_places(batch: RowBatch) -> Iterator[None]:
-    """Make errors that name a basket by its row in the batch name it by its row in the whole table."""
+    """Make errors raised inside name a basket by its row in the whole table, not by its row in the batch."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -196,9 +227,10 @@ def naming_places(batch: RowBatch) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class CountItemsets:
-    """Work that counts the people who show all items of each itemset, in the batches of a table.
+    """Work to be sent to a table's rows: it counts the people whose reports show all items of each itemset.
 
-    Its result is for each group an array [1 + itemset, size], whose first row counts all people.
+    Called with the batches of rows, it returns for each group (the people who reported through one design) an array [1
+    + itemset, basket size], whose first row counts all people. ``read``: how baskets are read; ``itemsets``: one a row.
     """
 
     read: BasketColumns
@@ -221,7 +253,11 @@ class CountItemsets:
 
 @dataclass(frozen=True)
 class CountLabels:
-    """Work that counts clean baskets: (people with each label, number of people, size of the largest basket)."""
+    """Work to be sent to a table's rows: it counts clean (not blurred) baskets.
+
+    Called with the batches of rows, it returns (people with each label, number of people, size of the largest basket).
+    ``name``: the column of baskets.
+    """
 
     name: str
 
@@ -241,10 +277,10 @@ class CountLabels:
 
 @dataclass(frozen=True, eq=False)
 class SourceHolder(Holder):
-    """Baskets in a table that is not in memory.
+    """Baskets in a table that is not in memory, which can be counted by itemset in passes over its rows.
 
-    ``read``: how a batch is read. ``single``: for each group the counts of single items, [item, size], which the first
-    pass made.
+    ``groups``: the people who reported through each design; ``reports``: the table; ``read``: how a batch of its rows
+    is read; ``single``: for each group the counts of single items, [item, basket size], which the first pass made.
     """
 
     groups: Sequence[Group]
@@ -254,7 +290,10 @@ class SourceHolder(Holder):
 
     @classmethod
     def of(cls, reports: Reports, channel: Mechanism | None) -> SourceHolder:
-        """Find the baskets in reports: the answers to the only question of baskets, or to the one with this channel."""
+        """Find the baskets in a table of reports, and make them countable.
+
+        ``channel``: what blurred them, to choose among several questions of baskets; None: the only one.
+        """
         if reports.weighted:
             raise ValueError("itemsets count every person once; leave weights out")
         question, channel = baskets_among(reports, channel)
@@ -263,7 +302,11 @@ class SourceHolder(Holder):
 
     @classmethod
     def of_reports(cls, reports: Reports, channel: Mechanism, question: str | None = None) -> SourceHolder:
-        """Find randomized baskets in a table, by a first pass that counts sizes and single items."""
+        """Find blurred baskets in a table, and make them countable, by a first pass that counts sizes and single items.
+
+        ``channel``: what blurred the baskets; ``question``: whose columns are read (None: the only question of
+        baskets).
+        """
         read = find_columns(reports.stored, channel, question)
         counted = count_itemsets(reports, read, np.arange(read.items.size)[:, None])
         groups = []
@@ -276,8 +319,10 @@ class SourceHolder(Holder):
 
     @classmethod
     def of_baskets(cls, reports: Reports) -> SourceHolder:
-        """Find clean baskets in the only column of a table or in the column ``basket``, by a first pass that finds all
-        items."""
+        """Find clean (not blurred) baskets in a table, and make them countable, by a first pass that finds all items.
+
+        They are in the table's only column, or in the column ``basket``.
+        """
         names = reports.stored
         name = names[0] if len(names) == 1 else BASKET
         if name not in names:
@@ -297,9 +342,10 @@ class SourceHolder(Holder):
 
 
 def baskets_among(reports: Reports, channel: Mechanism | None) -> tuple[str | None, Mechanism | None]:
-    """Return the name and the channel of the question of baskets in reports.
+    """Return (name, channel) of the question about baskets among those of a table of reports.
 
-    ``channel``: which, where a plan has several; without a plan the name is None and the channel the given one.
+    ``channel``: which question, where a plan has several. Without a plan the name is None and the channel is the given
+    one. Where it cannot be told which is meant, ValueError.
     """
     channels = reports.channels if reports.plan is None else reports.plan.channels
     baskets = {name: each for name, each in channels.items() if each is not None and isinstance(each.domain, Items)}
@@ -312,9 +358,10 @@ def baskets_among(reports: Reports, channel: Mechanism | None) -> tuple[str | No
 
 
 def count_itemsets(reports: Reports, read: BasketColumns, itemsets: Codes) -> list[Counts]:
-    """Count the people who show all items of each itemset, in one pass: for each group [1 + itemset, size].
+    """Count the people whose reports show all items of each itemset, in one pass over a table's rows.
 
-    The first row of each array counts all people.
+    Returns for each group (the people who reported through one design) an array [1 + itemset, basket size], whose first
+    row counts all people. ``read``: how baskets are read; ``itemsets``: one a row.
     """
     work = CountItemsets(read, itemsets)
     parts = [work(iter(())), *reports.gather(work, read.columns)]
@@ -322,6 +369,8 @@ def count_itemsets(reports: Reports, read: BasketColumns, itemsets: Codes) -> li
 
 
 def _of_people(counted: Sequence[Counts]) -> list[Counts]:
-    """Return the counts [itemset, size] of those groups and sizes that have people; ``counted`` has all people
-    first."""
+    """Return counts [itemset, basket size] without the groups and the sizes that nobody has, one array a group.
+
+    ``counted``: for each group [1 + itemset, size], whose first row counts all people.
+    """
     return [counts[1:, counts[0] > 0] for counts in counted if counts[0].any()]

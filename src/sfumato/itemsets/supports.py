@@ -57,10 +57,10 @@ basket by basket. Chosen by speed (bench/itemsets.py); it changes no result."""
 
 @dataclass(frozen=True, eq=False)
 class ColumnBitmaps:
-    """Baskets as one bitmap an item: a bit for every person, set where the report shows the item.
+    """Baskets as one bitmap an item, quick to count: a bit for every person, set where the report shows the item.
 
-    ``columns[item]`` holds the words of all groups; group g has basket size ``groups[g]``, ``people[g]`` rows and the
-    words bounds[g]:bounds[g + 1].
+    People are grouped by the size of their basket: group g has size ``groups[g]`` and ``people[g]`` people.
+    ``columns[item]``: the bitmap of an item, in words of 64 people; group g has its words bounds[g]:bounds[g + 1].
     """
 
     groups: tuple[int, ...]
@@ -73,11 +73,11 @@ class ColumnBitmaps:
         cls, reports: BasketReports, channel: SelectASize | None, sizes: Sequence[int] | None = None,
         chosen: Codes | None = None,
     ) -> ColumnBitmaps:
-        """Make column bitmaps of reports, grouped by the disclosed size of the basket.
+        """Make a bitmap for each item of blurred baskets, with people grouped by the disclosed size of the basket.
 
-        ``channel``: the design that made the reports (None: bitmaps as they are). ``sizes``: the groups (None: the
-        sizes that occur). ``chosen``: the items to keep (None: all). Seeds are expanded piece by piece, never all at
-        once.
+        ``channel``: the design that made the reports, which expands seeds to bitmaps (None: they are bitmaps).
+        ``sizes``: the basket sizes of the groups (None: those that occur). ``chosen``: the items to keep (None: all).
+        Seeds are expanded piece by piece, never all at once.
         """
         if channel is not None:
             channel.check(reports)
@@ -90,7 +90,10 @@ class ColumnBitmaps:
 
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> ColumnBitmaps:
-        """Make column bitmaps of clean baskets, as one group whose size is that of the largest basket."""
+        """Make a bitmap for each item of clean (not blurred) baskets.
+
+        All people are one group, of the largest basket's size.
+        """
         columns = np.zeros((baskets.items.size, -(-len(baskets) // 64)), dtype=np.uint64)
         rows, kernels = np.repeat(np.arange(len(baskets)), baskets.sizes), _kernels()
         if kernels is not None:
@@ -101,8 +104,11 @@ class ColumnBitmaps:
 
     @classmethod
     def _build(cls, items: int, groups: tuple[int, ...], people: Counts, bitmaps: Iterable[Words]) -> ColumnBitmaps:
-        """Make column bitmaps from row bitmaps, which come group by group in parts of a multiple of 64 rows (the last
-        part of a group may have fewer)."""
+        """Make the bitmaps of items (a bit for every person) from those of people (a bit for every item).
+
+        ``bitmaps``: those of people, group by group, in parts of a multiple of 64 rows (the last part of a group may
+        have fewer). ``groups``: the basket size of each group; ``people``: how many are in it.
+        """
         bounds = np.concatenate([[0], np.cumsum(-(-people // 64))]).astype(np.int64)
         columns = np.zeros((64 * bitmap_width(items), int(bounds[-1])), dtype=np.uint64)
         filled = 0
@@ -112,7 +118,10 @@ class ColumnBitmaps:
         return cls(groups, people, bounds, columns[:items])
 
     def counts(self, itemsets: Codes) -> Counts:
-        """Count the people of each group who show all items of each itemset: [itemset, group]."""
+        """Count the people whose reports show all items of each itemset; return an array [itemset, group].
+
+        A group is the people with one basket size. ``itemsets``: item codes, one itemset a row.
+        """
         counts = np.zeros((len(itemsets), len(self.groups)), dtype=np.int64)
         kernels = _kernels()
         if kernels is not None and len(itemsets):
@@ -126,21 +135,26 @@ class ColumnBitmaps:
 
 
 def runs_of(itemsets: Codes) -> Codes:
-    """Return where runs of itemsets that share all items but the last begin, and where the last run ends."""
+    """Return where each run of itemsets that share all items but the last begins, and at last where the last run ends.
+
+    ``itemsets``: one a row, sorted. Items that a run shares are looked up only once for it.
+    """
     differ = (itemsets[1:, :-1] != itemsets[:-1, :-1]).any(axis=1)
     return np.concatenate([[0], np.flatnonzero(differ) + 1, [len(itemsets)]])
 
 
 def largest_of(baskets: Baskets) -> int:
-    """Return the size of the largest basket, 0 where there is none."""
+    """Return the size (number of items) of the largest basket, 0 where there is none."""
     return int(baskets.sizes.max(initial=0))
 
 
 class CleanBaskets:
-    """Clean baskets that can be counted, as one group whose size is that of the largest basket.
+    """Clean (not blurred) baskets that can be counted by itemset; all people are one group.
+
+    The group has the size of the largest basket.
 
     Pairs are counted basket by basket where baskets are small, in Σ C(size, 2) steps for all of them; otherwise, and
-    for longer itemsets, in the column bitmaps of those items that are still asked for.
+    for longer itemsets, in bitmaps (a bit for every person) of those items that are still asked for.
     """
 
     def __init__(self, baskets: Baskets) -> None:
@@ -150,7 +164,7 @@ class CleanBaskets:
         self._columns: ColumnBitmaps | None = None
 
     def counts(self, itemsets: Codes) -> Counts:
-        """Count the people who have all items of each itemset: [itemset, 1].
+        """Count the people who have all items of each itemset; return an array [itemset, 1].
 
         Later calls may ask for no items that an earlier call for pairs or longer itemsets did not.
         """
@@ -169,7 +183,10 @@ class CleanBaskets:
         return self._columns.counts(codes)
 
     def _narrowed(self, itemsets: Codes) -> Codes:
-        """Drop all items that no itemset has; return the itemsets by the items' new indices."""
+        """Drop all items that none of these itemsets has; return the itemsets by the items' new indices.
+
+        This saves memory.
+        """
         used = np.zeros(self._index.size, dtype=bool)
         used[itemsets] = True
         left = np.flatnonzero(used)
@@ -179,19 +196,22 @@ class CleanBaskets:
         return np.asarray(self._index[itemsets])
 
     def _pairs_in_baskets(self) -> float:
-        """Return the number of pairs of items in all baskets, Σ C(size, 2)."""
+        """Return how many pairs of items all baskets hold, Σ C(size, 2): the steps of counting basket by basket."""
         sizes: Floats = self.baskets.sizes.astype(float)
         return float(sizes @ (sizes - 1.0)) / 2.0
 
 
 def _as_slice(rows: Codes) -> slice | Codes:
-    """Return sorted row numbers as a slice where they are neighbours, so that indexing makes no copy."""
+    """Return sorted row numbers as a slice if they have no gaps, so that indexing makes no copy; else unchanged."""
     first, last = int(rows[0]), int(rows[-1])
     return slice(first, last + 1) if last - first + 1 == rows.size else rows
 
 
 def _transpose_into(words: Words, columns: Words, start: int) -> None:
-    """Write row bitmaps into column bitmaps, from the columns' word ``start`` on."""
+    """Turn bitmaps of people (a bit for every item) into bitmaps of items (a bit for every person), written in place.
+
+    ``words``: [person, word of items]; ``columns``: [item, word of people], written from the word ``start`` on.
+    """
     kernels = _kernels()
     if kernels is not None:
         kernels.transpose(np.ascontiguousarray(words), columns, start)
@@ -201,30 +221,33 @@ def _transpose_into(words: Words, columns: Words, start: int) -> None:
 
 
 def _kernels() -> Any:
-    """Return the module of compiled loops, or None where numba is not installed."""
+    """Return the module of compiled loops that count, or None where numba is not installed."""
     return kernels_in("sfumato.itemsets.kernels")
 
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Itemsets of one length (sorted rows of item codes) with their estimated supports and standard errors."""
+    """Itemsets with the same number of items, with their estimated supports (shares of people) and standard errors.
+
+    ``itemsets``: item codes, one sorted itemset a row; ``support``, ``stderr``: one number an itemset.
+    """
 
     itemsets: Codes
     support: Floats
     stderr: Floats
 
     def kept(self, rows: NDArray[np.bool_]) -> Level:
-        """Return the itemsets that ``rows`` marks."""
+        """Return a new ``Level`` with only the itemsets that the mask ``rows`` marks."""
         return Level(self.itemsets[rows], self.support[rows], self.stderr[rows])
 
 
 @dataclass(eq=False)
 class Group:
-    """People who reported through one design, with all counts made so far; or people with clean baskets.
+    """The people who reported through one design, or who have clean baskets, with all counts of itemsets made so far.
 
-    ``sizes`` and ``people``: the disclosed basket sizes, and how many people have each (clean baskets: one size, that
-    of the largest). ``channel``: the design, None for clean baskets. ``compressed``: whether reports are seeds.
-    ``counted[k − 1]``: keys of the itemsets of k items, and their counts.
+    ``items``: all items there are. ``sizes`` and ``people``: the disclosed basket sizes, and how many people have each
+    (clean baskets: one size, that of the largest). ``channel``: the design, None for clean baskets. ``compressed``:
+    whether reports are seeds. ``counted[k − 1]``: the itemsets of k items, one number (key) each, and their counts.
     """
 
     items: Items
@@ -236,20 +259,23 @@ class Group:
 
     @property
     def total(self) -> int:
-        """The number of people."""
+        """The number of people in this group."""
         return int(self.people.sum())
 
     def longest(self, max_len: int | None) -> int:
-        """Return the most items of an itemset that can be estimated from this group; ``max_len`` as far as it
-        allows."""
+        """Return how many items an itemset may have at most to be estimated from these people.
+
+        ``max_len``: the most that the caller wants (None: no limit).
+        """
         if self.channel is None:
             return self.sizes[0] if max_len is None else min(max_len, self.sizes[0])
         return min(max_len or self.channel.up_to, max(self.channel.sizes))
 
     def estimates(self, itemsets: Codes, counts: Counts) -> tuple[Floats, Floats]:
-        """Return support and variance of itemsets from counts[itemset, size] (the formulas head this module).
+        """Estimate (supports, their variances) of itemsets, one number an itemset, from counts of blurred baskets.
 
-        All proper subsets of the itemsets must have been counted before.
+        ``counts``: how many people show all items, [itemset, basket size]. All proper subsets of the itemsets must have
+        been counted before. The formulas head this module.
         """
         total, k = max(self.total, 1), itemsets.shape[1]
         if self.channel is None:
@@ -269,7 +295,7 @@ class Group:
         return support, variance
 
     def _counts_by_subset_size(self, itemsets: Codes) -> Floats:
-        """Return Σ_S c_S over the subsets S of j items of each itemset: [itemset, j, size]."""
+        """Return the summed counts of the subsets of j items of each itemset: an array [itemset, j, basket size]."""
         rows, k = itemsets.shape
         sums = np.zeros((rows, k + 1, len(self.sizes)))
         sums[:, 0] = self.people
@@ -280,7 +306,7 @@ class Group:
         return sums
 
     def _keys(self, itemsets: Codes) -> Codes:
-        """Return one number for each itemset, rising in lexicographic order."""
+        """Return one whole number for each itemset, rising in lexicographic order, by which counts are found again."""
         items = self.items.size
         if items ** itemsets.shape[1] >= 1 << 63:
             raise ValueError(f"itemsets of {itemsets.shape[1]} out of {items} items are beyond reach; lower max_len")
@@ -290,8 +316,11 @@ class Group:
         return keys
 
     def precision(self, k: int) -> float:
-        """Return the precision w_g of itemsets of k items; 1 for clean baskets, which are never averaged with
-        others."""
+        """Return the weight of this group's estimate for itemsets of k items in the average over groups.
+
+        It is the inverse variance for an itemset that nobody has, w_g in the module's formulas; 1 for clean baskets,
+        which are never averaged with others.
+        """
         if self.channel is None:
             return 1.0
         people: Floats = self.people.astype(float)
@@ -300,7 +329,10 @@ class Group:
         return float(people.sum() ** 2 / sum(terms)) if terms else 0.0
 
     def fall(self, k: int) -> float:
-        """Return by how much the variance of an estimated support falls for each unit of true support."""
+        """Return by how much the variance of an estimated support falls for each unit of true support.
+
+        A support is a share of people. ``k``: how many items the itemset has. For clean baskets the result is 0.
+        """
         if self.channel is None or not self.precision(k):
             return 0.0
         noise, own, share = self.channel.power(k, dict(zip(self.sizes, self.people.tolist(), strict=True)))
@@ -308,30 +340,42 @@ class Group:
 
 
 class Holder(ABC):
-    """Baskets that can be counted, in memory or elsewhere, with the groups of people they come from."""
+    """Baskets that can be counted by itemset, in memory or elsewhere, with the groups of people they come from.
+
+    A group is the people who reported through one design.
+    """
 
     groups: Sequence[Group]
 
     @property
     def items(self) -> Items:
-        """All items there are."""
+        """All items that baskets may hold."""
         return self.groups[0].items
 
     @abstractmethod
     def counts(self, itemsets: Codes) -> list[Counts]:
-        """Count the people who show all items of each itemset; return for each group an array [itemset, size]."""
+        """Count the people whose reports show all items of each itemset, one itemset a row.
+
+        Returns for each group (the people who reported through one design) an array [itemset, basket size].
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryHolder(Holder):
-    """Baskets in memory: groups of people, and the bitmaps or clean baskets of each."""
+    """Baskets in memory that can be counted by itemset: groups of people, and the bitmaps or clean baskets of each.
+
+    A group is the people who reported through one design.
+    """
 
     groups: Sequence[Group]
     bitmaps: Sequence[ColumnBitmaps | CleanBaskets]
 
     @classmethod
     def of_reports(cls, parts: Sequence[tuple[BasketReports, SelectASize]]) -> MemoryHolder:
-        """Turn reports, each with the design that made them, into bitmaps that can be counted."""
+        """Make blurred baskets countable by itemset.
+
+        ``parts``: pairs of reports and the design that made them; the people of each pair are one group.
+        """
         bitmaps = [ColumnBitmaps.of_reports(reports, channel) for reports, channel in parts]
         groups = [
             Group(reports.items, column_bitmaps.groups, column_bitmaps.people, channel, reports.compressed)
@@ -341,7 +385,7 @@ class MemoryHolder(Holder):
 
     @classmethod
     def of_baskets(cls, baskets: Baskets) -> MemoryHolder:
-        """Make clean baskets countable."""
+        """Make clean (not blurred) baskets countable by itemset, all people as one group."""
         clean = CleanBaskets(baskets)
         return cls([Group(baskets.items, clean.groups, clean.people, None)], [clean])
 
@@ -350,20 +394,27 @@ class MemoryHolder(Holder):
 
 
 class SupportCounter:
-    """Estimates supports of itemsets, by number of items: each needs the counts of all its subsets, made before."""
+    """An object that estimates supports (shares of people) of itemsets: first of one item, then of two, and so on.
+
+    Each estimate needs the counts of all subsets, which were made before. ``holder``: the baskets that are counted.
+    """
 
     def __init__(self, holder: Holder) -> None:
         self.holder = holder
 
     def _weights(self, k: int) -> Floats:
-        """Return each group's share w_g/Σ w_g in the average for itemsets of k items."""
+        """Return for each group (people who reported through one design) its weight in the average, together 1.
+
+        ``k``: how many items the itemsets have; groups with less noise weigh more.
+        """
         precision = np.array([group.precision(k) for group in self.holder.groups])
         return np.asarray(precision / (precision.sum() or 1.0))
 
     def variance(self, k: int) -> tuple[float, float]:
-        """Return (A, B), where A − B·s is the variance of the estimated support of an itemset of k items.
+        """Return (A, B), where A − B·s is the variance of the estimated support of k items and s the true one.
 
-        s is the share of people who have all of it, where nobody has a part of it alone. (0, 0) for clean baskets.
+        The support is the share of people who have all of it, where nobody has a part of it alone. (0, 0) for clean
+        baskets.
         """
         if any(group.channel is None for group in self.holder.groups):
             return 0.0, 0.0
@@ -372,7 +423,10 @@ class SupportCounter:
         return (1.0 / precision if precision else 0.0), float(weights**2 @ falls)
 
     def count(self, itemsets: Codes) -> Level:
-        """Estimate the supports of ``itemsets``, which are in lexicographic order; all proper subsets came before."""
+        """Estimate the supports (shares of people) of ``itemsets`` with standard errors, as a ``Level``.
+
+        ``itemsets``: one a row, in lexicographic order; all their proper subsets must have been counted before.
+        """
         groups, counts = self.holder.groups, self.holder.counts(itemsets)
         weights = self._weights(itemsets.shape[1])
         support, variance = np.zeros(len(itemsets)), np.zeros(len(itemsets))

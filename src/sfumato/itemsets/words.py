@@ -42,12 +42,12 @@ Found = tuple[str, float, float]
 
 
 def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadth: int = BREADTH) -> Any:
-    """Find frequent words that no list holds, from reports of their beginnings, the most frequent first.
+    """Find frequent words that no list holds, from blurred reports of their first letters, the most frequent first.
 
     ``reports``: what ``words.randomize`` returned, or ``plan.counts(…)`` of a plan that asks ``words.questions(name)``.
     ``words``: the `sf.Words` that made the reports. ``min_share``: the smallest share of people that a returned word
-    may have. ``breadth``: how many beginnings are continued at each length; more find rarer words and take longer. The
-    table (pandas, or records where pandas is missing) has the columns
+    may have. ``breadth``: how many beginnings of words are continued at each length; more find rarer words and take
+    longer. The table (pandas, or records where pandas is missing) has the columns
 
         word      the word, cut to ``words.longest`` letters
         share     estimated share of people who have it
@@ -56,7 +56,7 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
     Words are returned only where they stand out from the noise. A share is estimated from the people whose device drew
     a length that holds the whole word. For smaller errors, ask other people with the list,
     ``sf.SubsetResponse(sf.Categories([*found["word"], "something else"]), gamma=…)``; a second report of the same
-    people multiplies γ.
+    people multiplies γ, the bound on what they reveal.
 
     >>> import sfumato as sf
     >>> slang = sf.Words("ehijklnopsuw", longest=5, gamma=19)
@@ -93,7 +93,10 @@ def frequent_words(reports: Any, words: Words, min_share: float = 0.0, *, breadt
 
 
 def _tallied(counts: Mapping[str, Any], words: Words) -> list[Floats]:
-    """Return how often each set of buckets was reported, one array a length, from the counts of a plan."""
+    """Return how often each report (a set of buckets of words) was sent: one array for each length of beginnings.
+
+    ``counts``: those of a plan, by question; ``words``: the channel that asked for beginnings of words.
+    """
     sets = [some for some in counts.values() if [tally.channel for tally in some.levels.values()] == [words.buckets]]
     if len(sets) != len(words.lengths):
         raise ValueError(f"the counts hold {len(sets)} questions of these words, not {len(words.lengths)}; pass theirs")
@@ -101,10 +104,12 @@ def _tallied(counts: Mapping[str, Any], words: Words) -> list[Floats]:
 
 
 def keep_one_per_bucket(rows: list[Found], words: Words, before: Mapping[str, float]) -> list[Found]:
-    """Keep one of the words of the last length that share a bucket: the one whose beginning has most people besides.
+    """Keep one word for each bucket (hash value) where several words share it, because reports cannot tell them apart.
 
-    ``rows``: the words that stand out. ``before``: the shares of the beginnings of the length before; the shares of
-    words that are alone in their bucket are subtracted from them.
+    Words of the last length are concerned. Kept is the word whose beginning is most frequent, after the shares of words
+    that are alone in their bucket have been subtracted from the shares of their beginnings. ``rows``: (word, share,
+    standard error) of the words that stand out from noise; ``before``: the shares of the beginnings one length shorter.
+    Returns rows of the same form.
     """
     begins = len(next(iter(before), ""))
     groups: dict[Any, list[Found]] = {}
@@ -119,7 +124,7 @@ def keep_one_per_bucket(rows: list[Found], words: Words, before: Mapping[str, fl
 
 
 def _tries(words: Words, beginnings: list[str], length: int) -> int:
-    """Return how many beginnings of ``length`` letters continue these; raise ValueError if they are too many to try."""
+    """Return how many beginnings of ``length`` letters continue the shorter ``beginnings``; ValueError for too many."""
     if not beginnings:
         return 0
     more = length - len(beginnings[0])
@@ -132,10 +137,11 @@ def _tries(words: Words, beginnings: list[str], length: int) -> int:
 
 
 class Buckets:
-    """The reports of words, counted: by length, how many reports hold each bucket.
+    """Counts of reports about words: for each length of beginnings, how many reports hold each bucket (hash value).
 
-    ``people[length]``: how many people drew each length. ``shown_by_length[length][bucket]``: how many of their reports
-    hold the bucket.
+    ``words``: the channel that asked for beginnings; ``people``: how often each report was sent, one array a length. As
+    an attribute, ``people`` is how many people drew each length; ``shown_by_length[length][bucket]``: how many of their
+    reports hold the bucket.
     """
 
     def __init__(self, words: Words, people: list[Floats]) -> None:
@@ -144,10 +150,13 @@ class Buckets:
         self.shown_by_length = [self.law.counts_by_code(each) for each in people]
 
     def clear(self, tried: list[str], index: int, errors: float, *, whole: bool = False) -> list[Found]:
-        """Return those beginnings whose share is at least ``errors`` standard errors above zero, most frequent first.
+        """Return the beginnings whose share of people stands out from noise, as (text, share, standard error).
 
-        ``tried``: beginnings of the length with number ``index``. ``whole``: they are words that have ended, so reports
-        of longer lengths count for them too.
+        The largest share comes first.
+
+        A share stands out if it is at least ``errors`` standard errors above zero. ``tried``: beginnings of the length
+        with number ``index``. ``whole``: True: they are words that have ended, so that reports of longer lengths count
+        for them too.
         """
         indices = range(index, len(self.shown_by_length) if whole else index + 1)
         shown = np.zeros(len(tried))

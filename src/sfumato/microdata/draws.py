@@ -18,7 +18,7 @@ Size = int | tuple[int, ...]
 
 
 class Draws:
-    """A source of random numbers.
+    """A source of the random numbers with which a release is made.
 
     ``rng``: None draws cryptographic random words; a NumPy generator or a seed is for simulations.
     """
@@ -32,12 +32,12 @@ class Draws:
         self._words = SecureWords()
 
     def uniform(self, size: Size) -> Floats:
-        """Draw uniform numbers in (0, 1), both ends excluded."""
+        """Draw an array of uniform numbers in (0, 1), both ends excluded; ``size``: its size or shape."""
         if self._rng is not None:
             return np.asarray(np.maximum(self._rng.random(size), 2.0**-54))
         words = self._words.draw(int(np.prod(size)))
         return (((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53).reshape(size)
 
     def normal(self, size: Size) -> Floats:
-        """Draw standard normal numbers."""
+        """Draw an array of standard normal numbers; ``size``: its size or shape."""
         return np.asarray(self._rng.standard_normal(size) if self._rng is not None else ndtri(self.uniform(size)))

@@ -71,17 +71,17 @@ class Release:
 
     @property
     def method(self) -> Method:
-        """The method by which values were moved."""
+        """The method by which values were moved, with its options."""
         return self.terms.method
 
     @property
     def amount(self) -> dict[str, float]:
-        """The amount of noise of each attribute, in the method's unit."""
+        """The amount of noise of each attribute by its name, in the method's own unit."""
         return dict(zip(self.original.names, self.terms.amount.tolist(), strict=True))
 
     @property
     def tree(self) -> TreeNodes:
-        """The tree whose rules are to survive."""
+        """The nodes of the tree that predicts the target, whose rules are to survive in the release."""
         return self.pattern.tree
 
     @cached_property
@@ -163,7 +163,10 @@ def method_for(preserve: Preserve | None) -> Method:
 def read_records(
     table: Any, target: str | None, domains: Domains | None = None, roles: Mapping[str, str] | None = None
 ) -> tuple[Microdata, Roles]:
-    """Read a table's records without its columns of identifiers; return them and the role of every column."""
+    """Read a table's records without the columns that name people (identifiers), and the role of every column.
+
+    The parameters are those of `release`.
+    """
     forms = read_forms(table)
     agreed = agree_roles({name: form.values for name, form in forms.items()}, target, roles)
     released_forms = {name: form for name, form in forms.items() if agreed.by_column[name] != "identifier"}
@@ -171,7 +174,7 @@ def read_records(
 
 
 def carry_out(recipe: Recipe, draws: Draws) -> Release:
-    """Make a release by a recipe: treat extreme values, move values by the method, deal gaps anew."""
+    """Make a release by a recipe: replace extreme values, move values by the method, spread missing ones anew."""
     original, terms, treatment = recipe.data, recipe.terms, recipe.treatment
     moved = release_records(treatment.before(original, terms.kept, recipe.declared, draws), terms, draws)
     leaf = np.zeros(len(original.y), np.int64) if moved.leaves is None else moved.leaves.leaf
@@ -182,7 +185,9 @@ def carry_out(recipe: Recipe, draws: Draws) -> Release:
 
 
 def release_part(recipe: Recipe, rows: Codes, draws: Draws, attempts: int = 0) -> Microdata:
-    """Release some of the records by the same recipe, as if the others did not exist.
+    """Release some of the records (``rows``) by the same recipe, as if the others did not exist; return them.
+
+    So that a release can be judged on records that it was not made of.
 
     They get a pattern tree of their own, and categories in the order of their own class shares. ``attempts``: how often
     a tree is grown on the release to see whether it finds the patterns.
@@ -193,7 +198,7 @@ def release_part(recipe: Recipe, rows: Codes, draws: Draws, attempts: int = 0) -
 
 
 def release_records(data: Microdata, terms: Terms, draws: Draws) -> Release:
-    """Make a release by the method alone, without treatment, from records that were read already."""
+    """Make a release of records by the agreed method alone, without treating extreme values, gaps or the order."""
     moved = terms.method.move(data, terms, draws)
     return Release(
         terms=terms,

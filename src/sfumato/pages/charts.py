@@ -34,7 +34,7 @@ Scale = Callable[[float], float]
 
 
 class Mark(NamedTuple):
-    """A further share for every row, drawn as a line across its bar: the true share, or the share of bare reports."""
+    """A further share for every row of a chart, such as the true one, drawn as a line across the row's bar."""
 
     kind: str  # the class of its style
     name: str  # in tooltips
@@ -46,7 +46,7 @@ MarkedShares = Sequence[tuple[Mark, float]]
 
 
 def within_bounds(share: float) -> float:
-    """Return a share clipped to 0..1 for display: an estimate without bias may lie below 0 or above 1."""
+    """Return a share clipped to 0..1, for display: an estimate without bias may lie below 0 or above 1."""
     return min(max(float(share), 0.0), 1.0)
 
 
@@ -54,13 +54,21 @@ def within_bounds(share: float) -> float:
 
 
 def share_bars(rows: Sequence[Row], marks: Sequence[Mark] = ()) -> Html:
-    """Draw a bar a category, as wide as the screen allows, with its 90 % bar and its numbers beside it."""
+    """Draw categories as bars as wide as the screen allows, each with its 90 % confidence interval; return HTML.
+
+    ``rows``: for each category a mapping with ``label``, ``value``, ``stderr``, ``from`` and ``to`` (the interval's
+    ends) and ``within_noise``, which greys it; ``marks``: further shares, drawn as lines across the bars.
+    """
     top = _reach(rows, marks)
     return tag("dl", *(_share_bar(row, top, _marks_of(marks, i)) for i, row in enumerate(rows)), class_="shares")
 
 
 def _share_bar(row: Row, top: float, marks: MarkedShares) -> Html:
-    """Draw the bar of one category; ``top``: the share at the right end."""
+    """Draw the bar of one category as HTML, with label, 90 % interval and numbers.
+
+    ``row``: its label, share and interval; ``top``: the share at the right end; ``marks``: further shares, drawn as
+    lines.
+    """
     width, low, high = (_along(row[key], top) for key in ("value", "from", "to"))
     bar = f'<rect class="{_kind(row)}" width="{width}" height="100%" rx="2"/>'
     lines = "".join(
@@ -76,28 +84,34 @@ def _share_bar(row: Row, top: float, marks: MarkedShares) -> Html:
 
 
 def _whisker(low: str, high: str) -> str:
-    """Draw a 90 % bar along a track, from one position to the other."""
+    """Draw the 90 % confidence interval of a share as a thin line with ends, as SVG text.
+
+    ``low`` and ``high``: the positions of its ends along the bar, such as "12.50%".
+    """
     ends = "".join(f'<line x1="{x}" x2="{x}" y1="30%" y2="70%"/>' for x in (low, high))
     return f'<g class="whisker"><line x1="{low}" x2="{high}" y1="50%" y2="50%"/>{ends}</g>'
 
 
 def _track(shapes: str, size: str = "") -> Html:
-    """Return shapes along a line of the page's own width, so that they are as wide as the screen allows."""
+    """Put the ``shapes`` of one bar into an SVG element as wide as the screen allows, and return its HTML.
+
+    ``shapes``: SVG text with positions in percent. ``size``: further attributes of the element, such as its height.
+    """
     return Html(f'<svg class="track"{size} aria-hidden="true">{shapes}</svg>')
 
 
 def _along(share: float, top: float = 1.0) -> str:
-    """Return the position of a share along a track whose right end is the share ``top``, in percent."""
+    """Return the position of a share along a bar whose right end is the share ``top``, as text in percent: "12.50%"."""
     return f"{100 * within_bounds(share) / top:.2f}%"
 
 
 def whole_bars(rows: Iterable[tuple[str, float | Sequence[float]]]) -> Html:
-    """Draw for each label one share or several, as bars from 0 to 1."""
+    """Draw for each label one share or several, as horizontal bars from 0 to 1; return HTML."""
     return tag("dl", *(_whole_bar(*row) for row in rows), class_="bars")
 
 
 def _whole_bar(label: str, shares: float | Sequence[float]) -> Html:
-    """Draw the bars of one label, for one share or several."""
+    """Draw the bars of one label, for one share or several, each from 0 to 1; return HTML."""
     several = [float(share) for share in (shares if isinstance(shares, Sequence) else [shares])]
     bars = [
         tag("dd", _track(f'<rect class="b{i}" width="{_along(share)}" height="100%"/>'), tag("span", percent(share)))
@@ -107,13 +121,16 @@ def _whole_bar(label: str, shares: float | Sequence[float]) -> Html:
 
 
 def deviations(rows: Sequence[tuple[str, float, float]]) -> Html:
-    """Draw for each label a value as a dot, and the band around zero that chance explains."""
+    """Draw for each (label, value, allowed) a dot, and the band of ±allowed that chance explains; return HTML."""
     reach = 1.1 * max([1e-9, *(abs(value) for _, value, _ in rows), *(allowed for _, _, allowed in rows)])
     return tag("dl", *(_deviation(*row, reach) for row in rows), class_="bars")
 
 
 def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
-    """Draw one value as a dot on a track from −reach to reach, with the band of ±allowed."""
+    """Draw one value as a dot on a line from −reach to reach, with the band from −allowed to allowed; return HTML.
+
+    The dot stands out where it lies outside the band, so that chance does not explain it.
+    """
     start, width, kind = (1 - allowed / reach) / 2, allowed / reach, "dot" if abs(value) <= allowed + 1e-12 else "far"
     band = f'<rect class="band" x="{_along(start)}" width="{_along(width)}" y="30%" height="40%" rx="3"/>'
     dot = f'<circle class="{kind}" cx="{_along((1 + value / reach) / 2)}" cy="50%" r="4.5"/>'
@@ -125,7 +142,12 @@ def _deviation(label: str, value: float, allowed: float, reach: float) -> Html:
 
 
 def histogram(rows: Sequence[Row], description: str, marks: Sequence[Mark] = ()) -> Html:
-    """Draw bars on a number line, each with its 90 % bar."""
+    """Draw shares as bars over the intervals of a number line, each with its 90 % confidence interval; return SVG.
+
+    ``rows``: for each interval of numbers a mapping with its ends ``low`` and ``high``, its share ``value``,
+    ``stderr``, ``from`` and ``to`` (the confidence interval's ends) and ``within_noise``, which greys it;
+    ``description``: for those who cannot see it; ``marks``: further shares, drawn as lines across the bars.
+    """
     x_of, height, frame = _frame(rows, _reach(rows, marks))
     drawn = []
     for i, row in enumerate(rows):
@@ -150,7 +172,12 @@ Series = Sequence[tuple[int, str, Sequence[Row]]]
 
 
 def compared_numbers(groups: Series, description: str) -> Html:
-    """Draw the 90 % bars of several groups on a number line, one colour a group; grey where they show no difference."""
+    """Draw how several groups of people are spread over a number line, each in its own colour; return SVG.
+
+    For each interval of numbers a line shows the group's share, and a band its 90 % confidence interval; grey where the
+    groups show no difference. ``groups``: (number of the colour, name, rows) of each; ``description``: for those who
+    cannot see it.
+    """
     x_of, height, frame = _frame(groups[0][2], max(_reach(rows) for _, _, rows in groups))
     drawn = []
     for colour, name, rows in groups:
@@ -164,7 +191,11 @@ def compared_numbers(groups: Series, description: str) -> Html:
 
 
 def compared_shares(groups: Series) -> Html:
-    """Draw for every category a dot and a 90 % bar of each group; grey where they show no difference."""
+    """Draw for every category each group's share as a dot with its 90 % confidence interval; return HTML.
+
+    Groups have a colour each; grey where they show no difference. ``groups``: (number of the colour, name, rows) of
+    each.
+    """
     top, lines = max(_reach(rows) for _, _, rows in groups), []
     for i, first in enumerate(groups[0][2]):
         dots = "".join(
@@ -177,7 +208,11 @@ def compared_shares(groups: Series) -> Html:
 
 
 def _dot(row: Row, name: str, colour: int, y: float, top: float) -> str:
-    """Draw the dot and the 90 % bar of one group, at a height of y percent of the track."""
+    """Draw the share of one group in one category as a dot with its 90 % confidence interval; return SVG text.
+
+    ``name``: the group's; ``colour``: its number; ``y``: the height within the category's line in percent; ``top``: the
+    share at the right end.
+    """
     x, low, high = (_along(row[key], top) for key in ("value", "from", "to"))
     kind = "unseen" if row["within_noise"] else f"g{colour}"
     line = f'<line class="{kind} level" x1="{low}" x2="{high}" y1="{y:.1f}%" y2="{y:.1f}%"/>'
@@ -189,7 +224,11 @@ def _dot(row: Row, name: str, colour: int, y: float, top: float) -> str:
 
 
 def day_bars(days: Sequence[tuple[Any, int, int]], unusual: Set[str], description: str) -> Html:
-    """Draw how many reports came in on each day, from (day, accepted, withdrawn); unusual days stand out."""
+    """Draw how many reports a collector accepted on each day as bars, with withdrawn ones in tooltips; return SVG.
+
+    ``days``: (day, accepted, withdrawn) of each; ``unusual``: days, as text, whose bars stand out by colour;
+    ``description``: for those who cannot see it.
+    """
     top = max([1, *(accepted for _, accepted, _ in days)])
     width = (WIDTH - LEFT) / max(len(days), 7)
     drawn = [f'<line class="gridline" x1="{LEFT}" x2="{WIDTH}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>']
@@ -209,9 +248,10 @@ def day_bars(days: Sequence[tuple[Any, int, int]], unusual: Set[str], descriptio
 def scatter(
     series: Mapping[str, Sequence[tuple[float, float, str]]], x_title: str, y_title: str, description: str
 ) -> Html:
-    """Draw points (x, y, tooltip) of several series joined by lines, both axes shares; in a page or a file of its own.
+    """Draw several series of points joined by lines, both axes shares; return SVG for a page or a file of its own.
 
-    The axis across begins at 0, the one upwards near the lowest point.
+    ``series``: name → its points (x, y, tooltip). The horizontal axis begins at 0, the vertical one near the lowest
+    point. ``x_title`` and ``y_title``: of the axes; ``description``: for those who cannot see it.
     """
     points = [point for some in series.values() for point in some]
     xs = _rounded(0.0, max(x for x, _, _ in points), 6)
@@ -244,7 +284,8 @@ def scatter(
 
 
 def _point(x: float, y: float, colour: int, title: str) -> str:
-    """Draw a point in the colour of this number, with a tooltip unless it is empty."""
+    """Draw a point at pixel (x, y) as SVG text, with a tooltip unless ``title`` is empty; ``colour``: index in PALETTE.
+    """
     circle = f'<circle class="g{colour}" cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{PALETTE[colour]}"'
     return f"{circle}>{_title(title)}</circle>" if title else f"{circle}/>"
 
@@ -253,14 +294,20 @@ def _point(x: float, y: float, colour: int, title: str) -> str:
 
 
 def describe_row(row: Row, marks: MarkedShares = ()) -> str:
-    """Write a row in words for its tooltip: label, share, 90 % bar, marks."""
+    """Write a bar of a chart in words for its tooltip: label, share, 90 % confidence interval, further marked shares.
+
+    ``row``: its label, value and error; ``marks``: further shares in this row.
+    """
     noise = ", within noise" if row["within_noise"] else ""
     also = "".join(f", {mark.name} {percent(share)}" for mark, share in marks)
     return f"{row['label']}: {percent(within_bounds(row['value']))} ± {_points(row)} points (90 %){noise}{also}"
 
 
 def swatch(kind: str, meaning: object) -> Html:
-    """Return an entry of a legend: a box in the colour of a class of the style, and what it means."""
+    """Return an entry of a legend as HTML: a box in a colour and what it means.
+
+    ``kind``: the class of the style sheet that has the colour.
+    """
     box = f'<svg width="21" height="12" aria-hidden="true"><rect class="{kind}" width="21" height="12"/></svg>'
     return tag("span", Html(box), " ", meaning)
 
@@ -269,7 +316,11 @@ def swatch(kind: str, meaning: object) -> Html:
 
 
 def _frame(rows: Sequence[Row], top: float) -> tuple[Scale, Scale, str]:
-    """Return (function from a number to x, function from a share to y, the SVG of grid lines and labels)."""
+    """Draw the axes of a chart over a number line, and return what places the rest into it.
+
+    Returns (function from a number to its x in pixels, function from a share to its y in pixels, SVG text of the grid
+    lines and labels). ``rows``: the chart's intervals; ``top``: the share at the upper end.
+    """
     low, high = float(rows[0]["low"]), float(rows[-1]["high"])
     bottom = HEIGHT - BOTTOM
 
@@ -290,7 +341,9 @@ def _frame(rows: Sequence[Row], top: float) -> tuple[Scale, Scale, str]:
 
 
 def ticks(low: float, high: float, about: int) -> list[float]:
-    """Return round numbers from low to high, about so many.
+    """Return the multiples of a round step from low to high, for the labels of an axis, as a list.
+
+    The step cuts the axis into at most ``about`` parts.
 
     >>> ticks(19.5, 79.5, 5)
     [20.0, 40.0, 60.0]
@@ -301,21 +354,27 @@ def ticks(low: float, high: float, about: int) -> list[float]:
 
 
 def _rounded(low: float, high: float, about: int) -> list[float]:
-    """Return about so many round numbers that have low and high between them."""
+    """Return the multiples of a round step for an axis, the first at most ``low``, the last at least ``high``.
+
+    There are about ``about`` of them.
+    """
     step = _step(low, high if high > low else low + 0.01, about)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(step * i, 12) for i in range(first, max(last, first + 1) + 1)]
 
 
 def _step(low: float, high: float, about: int) -> float:
-    """Return the round distance, 1, 2, 2.5 or 5 · 10^k, that cuts low..high into at most about so many parts."""
+    """Return the distance between the labels of an axis, the smallest of 1, 2, 2.5 or 5 · 10^k that is large enough.
+
+    It cuts low..high into at most ``about`` parts.
+    """
     raw = (high - low) / about
     power = 10.0 ** math.floor(math.log10(raw))
     return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= 0.999 * raw)
 
 
 def _short(number: float) -> str:
-    """Write a number with k, M or G for thousands, millions or billions."""
+    """Write a number in few letters for an axis, with k, M or G for thousands, millions or billions: "20k"."""
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= size:
             return f"{number / size:g}{mark}"
@@ -323,28 +382,35 @@ def _short(number: float) -> str:
 
 
 def _reach(rows: Sequence[Row], marks: Sequence[Mark] = ()) -> float:
-    """Return the largest share that is drawn, of bars, their 90 % bars and marks."""
+    """Return the largest share that a chart shows, to scale it: of bars, the upper ends of their intervals, and marks.
+    """
     ends = [within_bounds(max(row["to"], row["value"])) for row in rows]
     return max([1e-9, *ends, *(within_bounds(share) for mark in marks for share in mark.shares)])
 
 
 def _marks_of(marks: Sequence[Mark], row: int) -> MarkedShares:
-    """Return each mark with its share in one row."""
+    """Return each mark (a further share for every row) with its share in one row, given by its number."""
     return [(mark, mark.shares[row]) for mark in marks]
 
 
 def _points(row: Row) -> str:
-    """Write half of a row's 90 % bar in percentage points, as if the bar did not end at 0 or 1."""
+    """Write half the width of a bar's 90 % confidence interval in percentage points, as text such as "1.2".
+
+    It is not cut where the interval would end at 0 or 1.
+    """
     return f"{100 * NINETY_PERCENT * row['stderr']:.1f}"
 
 
 def _kind(row: Row) -> str:
-    """Return the style's class of a row: grey ("unseen") where its share is within noise."""
+    """Return the style's class for a bar: "unseen" (grey) where its share is within noise, else "seen"."""
     return "unseen" if row["within_noise"] else "seen"
 
 
 def _rect(x: float, right: float, y: float, bottom: float, kind: str) -> str:
-    """Draw a rectangle of a class of the style, at least half a pixel wide."""
+    """Draw a rectangle, from x to ``right`` and y to ``bottom`` in pixels, as SVG text; at least half a pixel wide.
+
+    ``kind``: the class of the style sheet that colours it.
+    """
     return (
         f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{max(right - x, 0.5):.1f}" '
         f'height="{max(bottom - y, 0.0):.1f}"/>'
@@ -352,27 +418,36 @@ def _rect(x: float, right: float, y: float, bottom: float, kind: str) -> str:
 
 
 def _gridline(x: float, right: float, y: float) -> str:
-    """Draw a line across the chart."""
+    """Draw a horizontal line across the chart at height y, from x to ``right`` in pixels, as SVG text."""
     return f'<line class="gridline" x1="{x}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e6ddd3"/>'
 
 
 def _percent(x: float, y: float, share: float, anchor: str) -> str:
-    """Draw a share as a label in percent; ``anchor``: which end of the text stands at x."""
+    """Draw a share as a label in percent at pixel (x, y), as SVG text.
+
+    ``anchor``: which part of the label stands at x: "start", "middle" or "end".
+    """
     return _text(x, y, f"{100 * share:g} %", anchor)
 
 
 def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
-    """Draw a text; ``anchor``: which end of it stands at x, ``more``: further attributes."""
+    """Draw a text at pixel (x, y), as SVG text.
+
+    ``anchor``: which part of it stands at x: "start", "middle" or "end"; ``more``: further attributes of the element.
+    """
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(text)}</text>'
 
 
 def _title(text: str) -> str:
-    """Return a tooltip."""
+    """Return a tooltip with this text, as SVG text to stand inside the shape that it explains."""
     return f"<title>{escape(text)}</title>"
 
 
 def _svg(inside: str, description: str, width: int = WIDTH, height: int = HEIGHT, kind: str = "drawn") -> Html:
-    """Return a whole drawing, with a description for those who cannot see it."""
+    """Return a whole drawing as an SVG element, with a description for those who cannot see it.
+
+    ``inside``: the SVG text of its shapes; ``width``, ``height``: in pixels of its own scale; ``kind``: its class.
+    """
     named = f'class="{kind}" role="img" aria-label="{escape(description)}" viewBox="0 0 {width} {height}"'
     alone = 'xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" fill="#6e645c"'
     return Html(f"<svg {named} {alone}>{inside}</svg>")

@@ -34,7 +34,7 @@ LIVE_POLICY = POLICY.replace("form-action 'none'", "form-action 'self'; script-s
 
 @dataclass(frozen=True)
 class Card:
-    """A chart with its title and its words."""
+    """A chart with its title and its words, as one box of a page."""
 
     title: str
     how: str = ""  # how the figures came about
@@ -44,7 +44,7 @@ class Card:
 
 
 class Page:
-    """A page that is built part by part: every method adds to the section that was begun last, and returns the page.
+    """An HTML page that is built part by part: what a method adds goes to the section begun last; it returns the page.
 
     ``title``: of the page; ``lead``: a sentence below it; ``language``: of its words. ``script``: the address of a
     script of the page's own server, for a page that is kept fresh.
@@ -58,40 +58,43 @@ class Page:
         self._contents = False
 
     def section(self, title: str, lead: str = "") -> Page:
-        """Begin a section with a title; ``lead``: a sentence below it."""
+        """Begin a section with a title, to which all that follows is added; ``lead``: a sentence below the title."""
         self._sections.append([tag("h2", title)])
         self._titles.append(title)
         self._heading = title
         return self.add(tag("p", lead, class_="lead")) if lead else self
 
     def contents(self) -> Page:
-        """Put links to all sections before the first of them."""
+        """Put links to all sections of the page before the first of them (a table of contents)."""
         self._contents = True
         return self
 
     def add(self, *parts: object) -> Page:
-        """Add parts: `Html` as it is, anything else escaped."""
+        """Add parts to the section: `Html` as it is, anything else as escaped text."""
         self._sections[-1] += [safe(part) for part in parts]
         return self
 
     def paragraph(self, text: str, *, soft: bool = False) -> Page:
-        """Add prose, one paragraph a line; ``soft``: True: in a paler colour."""
+        """Add prose, one paragraph for each line of ``text``; ``soft``: True: in a paler colour."""
         return self.add(tag("div", paragraphs(text), class_="soft") if soft else paragraphs(text))
 
     def items(self, lines: Iterable[object]) -> Page:
-        """Add a list with bullets."""
+        """Add a list with bullets, one for each of ``lines``."""
         return self.add(bullets(lines))
 
     def note(self, text: str, *, good: bool | None = None) -> Page:
-        """Add prose in a frame; ``good``: whether it is a good or a bad verdict; None: it is no verdict."""
+        """Add prose in a frame.
+
+        ``good``: True: in the colour of a good verdict; False: of a bad one; None: it is no verdict.
+        """
         return self.add(tag("blockquote", paragraphs(text), class_={None: None, True: "good", False: "bad"}[good]))
 
     def unfold(self, title: str, content: str | Iterable[object]) -> Page:
-        """Add a title that unfolds prose or a list."""
+        """Add a title that shows its content when it is clicked; ``content``: prose, or the lines of a list."""
         return self.add(folded(title, content))
 
     def facts(self, pairs: Iterable[tuple[object, object]]) -> Page:
-        """Add boxes, each with a number and what it means."""
+        """Add a row of boxes, one for each pair of a number and what it means."""
         boxes = [tag("div", tag("b", number), tag("span", meaning)) for number, meaning in pairs]
         return self.add(tag("div", *boxes, class_="numbers"))
 
@@ -99,7 +102,7 @@ class Page:
         self, rows: Iterable[Mapping[str, object] | Sequence[object]], columns: Sequence[str] | None = None, *,
         wrap: bool = False,
     ) -> Page:
-        """Add a table; the first cell of a row is its heading.
+        """Add an HTML table to the section; the first cell of a row is its heading.
 
         ``rows``: mappings, or cells in the order of ``columns``. ``columns``: the headings; None: the keys of the first
         row. ``wrap``: True: long cells break their lines, for tables of words.
@@ -107,31 +110,31 @@ class Page:
         return self.add(table(rows, columns, wrap=wrap, description=self._heading))
 
     def bars(self, rows: Iterable[tuple[str, float | Sequence[float]]]) -> Page:
-        """Add for each label one share or several, as bars from 0 to 1."""
+        """Add for each label one share or several, as horizontal bars from 0 to 1."""
         return self.add(whole_bars(rows))
 
     def deviations(self, rows: Iterable[tuple[str, float, float]]) -> Page:
-        """Add for each (label, value, allowed) a dot, and the band of ±allowed around zero that chance explains."""
+        """Add for each (label, value, allowed) a dot at the value and the band of ±allowed that chance explains."""
         return self.add(deviations(list(rows)))
 
     def chart(self, drawing: Html) -> Page:
-        """Add a chart that a function of `charts` has drawn."""
+        """Add a chart: HTML or SVG that a function of the module `charts` has drawn."""
         return self.add(tag("div", drawing, class_="picture"))
 
     def legend(self, kinds: Mapping[str, object]) -> Page:
-        """Add a legend of colours: {class of the style: meaning}."""
+        """Add a legend of a chart's colours; ``kinds``: class of the style sheet → what its colour means."""
         return self.add(tag("p", *(swatch(*pair) for pair in kinds.items()), class_="legend"))
 
     def cards(self, cards: Iterable[Card]) -> Page:
-        """Add charts with their words side by side, as many in a line as the width takes."""
+        """Add charts with their titles and words as boxes side by side, as many in a line as the page's width takes."""
         return self.add(tag("div", *(self._card(card) for card in cards), class_="grid"))
 
     def footer(self, *parts: object) -> Page:
-        """Add a footer."""
+        """Add a footer with these parts, such as text or `Html`."""
         return self.add(tag("footer", *parts))
 
     def html(self) -> str:
-        """Return the whole document."""
+        """Return the whole document as HTML text."""
         head = {"title": safe(self.title), "language": safe(self.language), "policy": escape(self.policy)}
         lead = tag("p", self.lead) if self.lead else ""
         live = {"script": "", "news": "", "digest": ""}
@@ -143,17 +146,20 @@ class Page:
 
     @property
     def policy(self) -> str:
-        """The content security policy of the page, which its server sends as a header too."""
+        """The Content-Security-Policy of the page as text: what a browser may load for it.
+
+        Its server sends it as a header too.
+        """
         return POLICY if self.script is None else LIVE_POLICY
 
     @property
     def digest(self) -> str:
-        """A hash of all that the page shows, by which its script sees that it has changed."""
+        """A hash of all that the page shows, so that a page that is kept fresh notices when it has changed."""
         return sha256("\0".join([self.title, self.lead, self._body]).encode()).hexdigest()[:32]
 
     @property
     def _body(self) -> str:
-        """The HTML of all sections, with links to them where there are contents."""
+        """The page's contents as HTML text, without its head: all sections, with links to them first where wanted."""
         opening, *others = self._sections
         ids = [f"part-{number}" if self._contents else None for number in range(1, len(others) + 1)]
         sections = [tag("section", *parts, id=id_) for id_, parts in zip(ids, others, strict=True)]
@@ -162,11 +168,11 @@ class Page:
         return "\n".join([*opening, *contents, *sections])
 
     def write(self, path: str | Path) -> None:
-        """Write the document to a file, whole or not at all."""
+        """Write the whole document to a file; a reader sees the old file or the new one, never a part."""
         write_text(self.html(), path)
 
     def _card(self, card: Card) -> Html:
-        """Return a chart with its words as HTML."""
+        """Return a chart with its title and words as the HTML of one box."""
         picture = None if card.chart is None else tag("div", card.chart, class_="picture")
         how = tag("p", card.how, class_="how") if card.how else None
         note = tag("p", card.note, class_="error") if card.note else None
@@ -174,7 +180,10 @@ class Page:
 
 
 def folded(title: str, content: str | Iterable[object]) -> Html:
-    """Return a title that unfolds `Html`, prose or a list; nothing where there is nothing to unfold."""
+    """Return HTML of a title that shows its content when it is clicked; empty HTML where there is no content.
+
+    ``content``: `Html`, prose, or the lines of a list.
+    """
     if isinstance(content, Html):
         inside = content
     else:
@@ -186,7 +195,10 @@ def table(
     rows: Iterable[Mapping[str, object] | Sequence[object]], columns: Sequence[str] | None = None, *,
     wrap: bool = False, description: str = "",
 ) -> Html:
-    """Return a table that scrolls where the screen is narrow; the parameters are those of `Page.table`.
+    """Return a table as HTML, in a frame that scrolls on narrow screens; the first cell of a row is its heading.
+
+    ``rows``: mappings, or cells in the order of ``columns``. ``columns``: the headings; None: the keys of the first
+    row. ``wrap``: True: long cells break their lines.
 
     ``description``: the table's name for those who cannot see it.
     """
@@ -200,6 +212,6 @@ def table(
 
 
 def _row(cells: Sequence[object]) -> Html:
-    """Return a row of a table, whose first cell is its heading."""
+    """Return the HTML of one row of a table; its first cell is marked as the row's heading."""
     heading, *others = cells
     return tag("tr", tag("th", heading, scope="row"), *(tag("td", cell) for cell in others))

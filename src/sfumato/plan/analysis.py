@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def counts_of(plan: Plan, table: Any, by: str | None, weights: Any) -> Any:
-    """Count the reports of every blurred attribute, by name.
+    """Count how many reports of every blurred question have each value; return a dict of `Counts` by name.
 
     ``table``: reports, as a table or as `Reports`. ``by``: the column whose classes are counted apart. ``weights``: how
     many people each report stands for, an array or the name of a column.
@@ -36,6 +36,9 @@ def as_codes(reports: Any, plan: Plan) -> Any:
 
 
 def reconstructed(plan: Plan, table: Any, intervals: Any, method: str, by: str | None, weights: Any) -> Any:
-    """Reconstruct the distribution of every blurred attribute, by name, from reports or counts of them."""
+    """Reconstruct the distribution of true answers to every blurred question; return a dict of `Estimate` by name.
+
+    ``table``: reports, or the counts of them. The other parameters are those of `Plan.reconstruct`.
+    """
     above = import_module("sfumato.reconstruction")
     return above.reconstruct_plan(table, plan, intervals, method, by=by, weights=weights)

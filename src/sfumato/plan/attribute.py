@@ -86,7 +86,7 @@ class Attribute:
         return {**spec, "question": self.question} if self.question else spec
 
     def canonical(self) -> dict[str, Any]:
-        """Return plain data that is equal for equal attributes, however a plan file spells them.
+        """Return the question as plain data that is equal for equal questions, however a plan file spells them.
 
         The identity of a plan is a hash of it.
         """
@@ -96,12 +96,12 @@ class Attribute:
 
     @cached_property
     def domain_spec(self) -> dict[str, Any]:
-        """The domain as plain data."""
+        """The answers that are allowed (the domain) as plain data, as plan files hold them."""
         return domain_to_spec(self.domain)
 
     @cached_property
     def domain_identity(self) -> str:
-        """A hash of the domain, however its numbers are spelt."""
+        """A hash, as text, of the answers that are allowed (the domain), however its numbers are spelt."""
         return identity_of(self.domain_spec)
 
     @cached_property
@@ -117,7 +117,7 @@ class Attribute:
     def randomize(
         self, values: Any, rng: Rng, *, key: Key = None, question: str = "", level: Any = None
     ) -> Any:
-        """Return the reports for a column of answers; a clear column is checked against its domain and returned.
+        """Return the reports for a column of answers; answers that are not blurred are checked and returned.
 
         ``values``: the answers (a mapping of columns where several numbers are blurred together). ``rng``: a NumPy
         generator or a seed for simulations; None: secure random numbers. ``key``: a device's secret, with which the
@@ -141,8 +141,10 @@ class Attribute:
 
     @property
     def space(self) -> Any:
-        """The object that checks the attribute's values: its channel (at the first level of several), or its domain
-        where it is clear."""
+        """The object that checks whether answers are allowed: the channel, or the domain where nothing is blurred.
+
+        Of several channels to choose among the first.
+        """
         return self.domain if self.channel is None else next(iter(self.channel.levels.values()))
 
     def check_values(self, values: Any, places: Any = None) -> None:
@@ -183,7 +185,7 @@ def _is_text(domain: Any) -> bool:
 
 
 def without_origin(table: Any, plan: Plan | None, reports: bool | None) -> Any:
-    """Return an Arrow table without the column that names the plan which made its reports.
+    """Return an Arrow table without the column that names the plan which made its reports, after checking the name.
 
     ``reports=True``: the table must hold reports; if it names a plan, that must be ``plan``. ``reports=False``: a table
     that names a plan is refused, for it holds reports where true answers are needed. None: nothing is checked.
@@ -221,7 +223,7 @@ def _as_hex(column: Any) -> Any:
 
 
 def as_meant(table: Any, plan: Plan, first_row: int = 0) -> Any:
-    """Convert the columns of a CSV block to the types of the plan's domains.
+    """Return an Arrow table read from CSV with columns of the types of a plan's answers: numbers, or its categories.
 
     A column of numbers is read as text where one field is no number; that field raises an error with its row
     (``first_row``: the row number of the block's first row).
@@ -272,9 +274,10 @@ def _number(field: str) -> float | None:
 
 
 def _as_labels(column: Any, domain: Categories) -> Any:
-    """Return a column with the domain's labels, where the labels are no texts but the column was read as texts.
+    """Turn a column that a file gave as texts into categories that are no texts, such as the numbers 1 and 2.
 
-    A column with a field that is no label is returned as it is; whoever encodes it names the row.
+    ``column``: an Arrow column; so is the result. Returned as it is: a column of other types, one for categories that
+    are texts, and one with a text that is no category (whoever encodes it then names the row).
     """
     import pyarrow as pa
 
@@ -287,7 +290,7 @@ def _as_labels(column: Any, domain: Categories) -> Any:
 
 
 def _label(field: str | None, domain: Categories) -> Any:
-    """Return the label of a domain that a text stands for; None where there is none."""
+    """Return the category that a text stands for, as "1" for the number 1; None where there is none."""
     number = None if field is None else _number(field)
     return next((label for label in domain.labels if field == str(label) or number == label), None)
 
@@ -300,7 +303,7 @@ def _holds_text(column: Any) -> bool:
 
 
 def about_attribute(name: Any, make: Callable[..., Any], *arguments: Any) -> Any:
-    """Return ``make(*arguments)``; its errors begin with the attribute's ``name``."""
+    """Call ``make(*arguments)`` for one question of a plan and return its result; errors begin with its ``name``."""
     try:
         return make(*arguments)
     except OverflowError:

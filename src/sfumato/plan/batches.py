@@ -42,7 +42,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class ReportMaker:
-    """A function from answers to reports that can be pickled and sent to the workers of a cluster.
+    """A function that blurs a batch of answers; it can be pickled and sent to the workers of a cluster.
 
     ``maker(places, answers)`` blurs an Arrow table of answers, whose records have these places in the whole table, and
     returns an Arrow table with the types of ``maker.schema``. ``plan``: how answers are blurred. ``names``: the columns
@@ -61,7 +61,7 @@ class ReportMaker:
 
     @cached_property
     def schema(self) -> Any:
-        """Names and types of the columns of reports; they follow from the plan before the first row is read."""
+        """The names and types of the columns of reports, as an Arrow schema, known before the first row is read."""
         import pyarrow as pa
 
         self.plan.check_columns(list(self.names))
@@ -95,9 +95,9 @@ def randomize_files(
     plan: Plan, sources: Any, to: str | Path, *, rng: np.random.Generator | None = None,
     levels: Mapping[str, Any] | None = None, codes: bool = False, progress: Progress | None = None,
 ) -> int:
-    """Blur the answers in files (paths, patterns, folders) and write the reports to one file; return their number.
+    """Blur the answers in files, block by block, and write the reports to one file; return how many reports.
 
-    Parameters as in `Plan.randomize`.
+    ``sources``: paths, patterns or folders. ``to``: the file. The others are those of `Plan.randomize`.
     """
     paths, target = Files.named(sources), Path(to)
     check_target(target, apart=paths)
@@ -124,7 +124,7 @@ def randomize_files(
 
 
 def _opened(plan: Plan, paths: Sequence[Path]) -> list[TableFile]:
-    """Open files of answers; raise ValueError if their columns differ from those of the first."""
+    """Open files of answers for reading in blocks; raise ValueError if their columns differ from those of the first."""
     files = [table_file(path, text=text_columns(plan), empty=plan.empty) for path in paths]
     names = {}
     for file in files:
@@ -148,8 +148,10 @@ def _blocks(plan: Plan, files: Sequence[TableFile]) -> Iterator[tuple[TableFile,
 
 @contextmanager
 def naming_answers(plan: Plan, answers: Any, first_row: int = 0) -> Iterator[None]:
-    """Make errors inside the block name the row if a true answer is the cause; ``first_row``: the first row's
-    number."""
+    """Run the block that blurs ``answers``; where it fails because of a true answer, the error names its row.
+
+    ``answers``: an Arrow table. ``first_row``: the number of its first row, from 0.
+    """
     try:
         yield
     except (ValueError, TypeError):
@@ -172,7 +174,9 @@ def check_answers(plan: Plan, answers: Any, places: NDArray[Any] | None = None) 
 
 @dataclass(frozen=True)
 class ClusterJob:
-    """A job that blurs the records of a Spark frame or of files on a cluster, under a secret that it makes itself.
+    """A job that blurs people's answers, in a Spark frame or in files, on a cluster, with a secret of its own.
+
+    A record's noise follows from the secret and its number, so that one that is run again gives the same report.
 
     Fields as the parameters of `Plan.randomize`; ``rng`` makes the secret in simulations.
     """
@@ -184,12 +188,19 @@ class ClusterJob:
     rng: np.random.Generator | None = None
 
     def of_frame(self, frame: Any) -> Any:
-        """Return the reports as a Spark frame; it computes them whenever it is read, always the same."""
+        """Blur a Spark frame of answers; return a Spark frame of their reports.
+
+        It computes the reports whenever it is read, always the same.
+        """
         spark = import_module("sfumato.tables.spark")
         return self._reports(spark.SparkSource(frame, self.place), None)
 
     def of_files(self, sources: Any, engine: str | None, to: str | Path) -> int:
-        """Write the reports to a new folder of Parquet files, which name the plan in a column; return their number."""
+        """Blur the answers in files and write their reports to a new folder of Parquet files; return how many reports.
+
+        ``sources``: the files of answers (paths or patterns), or a Spark frame if ``engine`` is None. ``engine``: the
+        address of the cluster. ``to``: the new folder; its files name the plan in a column.
+        """
         spark = import_module("sfumato.tables.spark")
         if engine is None:
             source = spark.SparkSource(sources, self.place)
@@ -198,7 +209,10 @@ class ClusterJob:
         return int(spark.write_parquet(self._reports(source, self.plan.origin), str(to)))
 
     def _reports(self, source: Any, origin: str | None) -> Any:
-        """Return the Spark frame of reports; ``origin``: the text that names the plan in a column (None: no column)."""
+        """Return the Spark frame of the reports of ``source``, the answers.
+
+        ``origin``: the text that names the plan in a column (None: no such column).
+        """
         import pyarrow as pa
 
         if any(origin_named is not None for origin_named in source.origins):
@@ -215,8 +229,9 @@ class ClusterJob:
 
 @dataclass(frozen=True)
 class Reporting:
-    """The function that a cluster's worker runs on a batch of answers; errors name the row in the whole table.
+    """The function that a cluster's worker runs on a batch of answers to blur it; errors name the row.
 
+    ``maker``: what blurs a batch.
     ``origin``: the text that names the plan in a column of the reports (None: no column).
     """
 
@@ -251,7 +266,10 @@ def _report_type(attribute: Attribute) -> Any:
 
 
 def _some_values(space: Any) -> list[Any]:
-    """Return values of a space of codes or of a domain, among them every type that its values have."""
+    """Return some values that reports may take, among them one of every type (number, text) that occurs.
+
+    ``space``: a grid, categories or a domain.
+    """
     if isinstance(space, Categories):
         return list(texts_of(space.label_array) if space.mixed else space.labels)
     if hasattr(space, "decode"):

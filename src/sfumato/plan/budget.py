@@ -67,8 +67,10 @@ Specs = Mapping[str, Mapping[str, Any]]
 
 
 def read_budget(spec: Mapping[str, Any]) -> float | None:
-    """Return the γ that a plan file states for all answers together (as gamma or as epsilon); None if it states
-    none."""
+    """Return the bound γ (largest factor on the odds) that a plan file states for all answers of a person together.
+
+    ``spec``: the file as plain data, with "gamma" or "epsilon", its logarithm; None if it states neither.
+    """
     given = {name: spec.get(name) for name in BOUNDS}
     if not any(name in spec for name in BOUNDS):
         return None
@@ -77,10 +79,11 @@ def read_budget(spec: Mapping[str, Any]) -> float | None:
 
 
 def takes_share(part: Any, budget: float | None) -> bool:
-    """Return whether an attribute gets a share of the plan's bound.
+    """Return whether a question gets a share of the plan's bound, and has no strength of blurring of its own.
 
-    It does where the plan has a bound (``budget``), its part of the plan file states no parameter of size, and its
-    channel can be designed for a γ. A weight on any other attribute raises ValueError.
+    ``part``: its part of the plan file. It does where the plan has a bound (``budget``), its part of the plan file
+    states no parameter of size, and its channel can be designed for a γ. A weight on any other attribute raises
+    ValueError.
     """
     if not isinstance(part, Mapping):
         return False
@@ -103,7 +106,9 @@ def takes_share(part: Any, budget: float | None) -> bool:
 def with_shares(
     waiting: Specs, own: Mapping[str, Attribute], budget: float, questions_each: int | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Return the parts of a plan file of the attributes that share a bound, completed by a channel and a γ.
+    """Divide a plan's bound γ among the questions that share it; return their parts of the plan file, completed.
+
+    Each gets a γ, and a channel where it names none. The result is by name.
 
     ``waiting``: these parts, by name. ``own``: the attributes with a parameter of their own, whose γ are divided off
     ``budget`` first. ``questions_each``: how many questions each person answers (None: all).
@@ -139,7 +144,7 @@ def with_shares(
 def _left_for_each(
     own: Mapping[str, Attribute], budget: float, questions_each: int, count: int
 ) -> tuple[Fraction, int]:
-    """Return (γ that is left, the number of equal shares it is divided into) in the worst case of the device's draw.
+    """Return (γ that is left to share, how many equal shares) for the worst draw of questions that a device may make.
 
     A device may draw 0, 1, 2, … of the questions with a γ of their own (``own``); the others of its ``questions_each``
     share what those leave. ``count``: how many questions share.
@@ -152,7 +157,9 @@ def _left_for_each(
 
 
 def total_gamma(attributes: Mapping[str, Attribute], questions_each: int | None) -> Fraction:
-    """Return γ of all that one person answers: Π of the questions' γ, of those that are drawn the largest.
+    """Return γ (largest factor on the odds) of all that one person answers, as an exact fraction.
+
+    It is the product of the questions' γ; where a device draws some, of the largest that it may draw.
 
     ``questions_each``: how many questions a device draws (None: it asks all).
     """
@@ -162,7 +169,9 @@ def total_gamma(attributes: Mapping[str, Attribute], questions_each: int | None)
 
 
 def variance_by_questions_each(attributes: Mapping[str, Attribute], budget: float) -> dict[int, float]:
-    """Return the mean variance of the estimates if each person answered k of the questions, for every k from 1 to all.
+    """Return how precise estimates would be if each person answered k of the questions: their mean variance, by k.
+
+    k goes from 1 to all questions, which share the bound ``budget``.
 
     Relative to the variance if each answers all; all questions weigh the same. Empty where there are no questions, or
     where R is not defined for one of them (baskets).
@@ -188,13 +197,16 @@ def check_budget(attributes: Mapping[str, Attribute], budget: float, questions_e
 
 
 def shares_of(attributes: Mapping[str, Attribute], budget: float) -> dict[str, float]:
-    """Return every blurred attribute's share of the plan's bound, ln γ(attribute)/ln γ(plan)."""
+    """Return the share of the plan's bound that each blurred question takes, by name: ln γ(question)/ln γ(plan)."""
     blurred = {name: attribute for name, attribute in attributes.items() if attribute.channel is not None}
     return {name: math.log(_own_gamma(attribute)) / math.log(budget) for name, attribute in blurred.items()}
 
 
 def _own_gamma(attribute: Attribute) -> Fraction:
-    """Return the exact γ of an attribute's channel, 1 for a clear attribute; an infinite γ raises ValueError."""
+    """Return γ (largest factor on the odds) of one question as an exact fraction; an infinite γ raises ValueError.
+
+    1 where nothing is blurred, as what is sent openly is not counted.
+    """
     if attribute.channel is None:
         return Fraction(1)
     gamma = attribute.channel.guarantee().gamma
@@ -209,7 +221,7 @@ def _own_gamma(attribute: Attribute) -> Fraction:
 
 
 def _usual(part: Mapping[str, Any], gamma: float) -> str:
-    """Return the kind of channel for a question whose part of the plan file names none, at this γ."""
+    """Return the name of the channel that a question gets at this γ where its part of the plan file names none."""
     domain = _domain(part)
     if not isinstance(domain, Categories):
         return "square-wave"
@@ -222,7 +234,11 @@ def _domain(part: Mapping[str, Any]) -> Domain:
 
 
 def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
-    """Return the function from a question's ln γ to weight·R."""
+    """Return the function that tells how imprecise a question's estimates are at a share ln γ of the bound: weight·R.
+
+    ``part``: the question's part of the plan file, with its weight. R is the variance that blurring adds, relative to
+    that without it.
+    """
     domain, weight = _domain(part), _check_weight(part.get("weight", 1))
     if isinstance(domain, Categories):
         kind, size = part.get("channel"), domain.size
@@ -235,9 +251,10 @@ def _cost(part: Mapping[str, Any]) -> Callable[[float], float]:
 
 
 def _cost_of_categories(size: int, gamma: float, kind: str | None) -> float:
-    """Return R of ``size`` categories, by randomized response (``kind``) or by sets of the best number of members.
+    """Return R, the variance that blurring adds to estimates of ``size`` categories, relative to that without it.
 
-    It falls with γ without a jump.
+    For reports of one category (``kind``: randomized response), or else of sets of the best number of members. It falls
+    with γ without a jump.
     """
     if size == 1:
         return 0.0
@@ -252,10 +269,10 @@ def _best_size(size: int, gamma: float) -> int:
 
 
 def _cost_of_sets(size: int, gamma: float, members: int) -> float:
-    """Return R of reports that are sets of m of d categories (subset selection).
+    """Return R, the relative variance that blurring adds, for reports that are sets of m of d categories.
 
-    p = γm/(γm + d − m), the chance that the true category is in the set; ρ that of another;
-    R = m(d − m)/((p − ρ)²(d − 1)) − 1
+        R = m(d − m)/((p − ρ)²(d − 1)) − 1,   m = ``members``, d = ``size``,
+        p = γm/(γm + d − m), the chance that the true category is in the set; ρ that of another
     """
     p = gamma * members / (gamma * members + size - members)
     stray = (p * (members - 1) + (1 - p) * members) / (size - 1)
@@ -263,7 +280,7 @@ def _cost_of_sets(size: int, gamma: float, members: int) -> float:
 
 
 def _gamma(share: float) -> float:
-    """Return γ = exp(ln γ), with the same digits on every machine."""
+    """Return γ from ``share``, its logarithm, with the same digits on every machine."""
     return 1 / float(exponential(np.array(-share)))
 
 
@@ -284,8 +301,10 @@ def _divided(costs: list[Callable[[float], float]], total: float) -> list[float]
 
 
 def _rounded(shares: list[float], most: Fraction) -> list[float]:
-    """Return γ of each question from its ln γ, with γ − 1 rounded down to DIGITS digits and a product of at most
-    ``most``."""
+    """Return a list of every question's γ from its ln γ (``shares``), rounded to few digits for plan files.
+
+    γ − 1 is rounded down to DIGITS digits; the product of all is at most ``most``.
+    """
     down = Context(prec=DIGITS, rounding=ROUND_FLOOR)
     gammas = [1 + down.create_decimal(Decimal(_gamma(share) - 1) * (1 + Decimal("1e-12"))) for share in shares]
     while math.prod(map(Fraction, map(float, gammas)), start=Fraction(1)) > most:

@@ -44,8 +44,8 @@ class Plan:
     ``name`` and ``description``: texts that people read. ``attributes``: the questions by name, in order. ``language``:
     that of the sentences for people ("en", …). ``empty``: texts that stand for a missing answer in files, beside the
     empty field. ``budget``: the γ that all answers of one person together must keep (None: no bound).
-    ``questions_each``: how many of the questions each person answers, drawn on the device (None: all); the class and
-    clear questions are always asked.
+    ``questions_each``: how many of the questions each person answers, drawn on the device (None: all). Always asked are
+    the question whose answer learners predict (role "class") and those sent as they are, not blurred (role "clear").
 
     >>> import sfumato as sf
     >>> plan = sf.Plan.loads('''
@@ -83,8 +83,10 @@ class Plan:
             check_budget(self.attributes, self.budget, self.questions_each)
 
     def _check_names(self) -> None:
-        """Raise ValueError for a column name that occurs twice or that files of reports use for something else, and for
-        texts with characters that cannot be shown."""
+        """Raise ValueError for names of columns that clash, and for texts with characters that cannot be shown.
+
+        A name clashes if it occurs twice, or if files of reports use it for something else.
+        """
         _check_visible("name", self.name)
         _check_visible("description", self.description)
         for name, attribute in self.attributes.items():
@@ -102,7 +104,8 @@ class Plan:
                 raise ValueError(f"attributes.{name}: two attributes have a column of this name; rename one of them")
 
     def _check_empty(self) -> None:
-        """Raise ValueError unless ``empty`` is a list of texts none of which is a category."""
+        """Raise ValueError unless the texts that mean a missing answer (``empty``) are a list, and none is a category.
+        """
         if type(self.empty) not in (tuple, list) or not all(isinstance(word, str) for word in self.empty):
             raise ValueError('empty is not a list of texts; write for example empty = ["NA"]')
         object.__setattr__(self, "empty", tuple(self.empty))
@@ -225,7 +228,7 @@ class Plan:
 
     @property
     def channels(self) -> dict[str, Mechanism | None]:
-        """The channel (None: clear) of every attribute that is not the class."""
+        """The channel of every question but the one that learners predict, by name; None: it is sent as it is."""
         return {name: attribute.channel for name, attribute in self.attributes.items() if attribute.role != "class"}
 
     @property
@@ -236,22 +239,22 @@ class Plan:
 
     @cached_property
     def columns(self) -> dict[str, Attribute]:
-        """The attribute of every column of a table of answers."""
+        """The question (`Attribute`) that each column of a table of answers belongs to, by the column's name."""
         return {column: attribute for attribute in self.attributes.values() for column in attribute.columns}
 
     @property
     def headings(self) -> dict[str, str]:
-        """The text of every question by attribute; the attribute's name where it has none."""
+        """The text of every question as people read it, by the question's name; the name where it has no text."""
         return {name: attribute.question or name for name, attribute in self.attributes.items()}
 
     @property
     def column_channels(self) -> dict[str, Mechanism | None]:
-        """The channel of every column; None where several numbers were blurred together."""
+        """The channel of every column by its name; None where it is not blurred, or blurred with others together."""
         return {name: each.channel if name == each.name else None for name, each in self.columns.items()}
 
     @property
     def target(self) -> str | None:
-        """The name of the class attribute, None where there is none."""
+        """The name of the question whose answer learners predict (role "class"), None where there is none."""
         return next((name for name, attribute in self.attributes.items() if attribute.role == "class"), None)
 
     def randomize(
@@ -319,7 +322,7 @@ class Plan:
                 raise ValueError(f"column {name!r} of the plan is not in the table; add it, or drop it from the plan")
 
     def counts(self, table: Any, *, by: str | None = None, weights: Any = None) -> Any:
-        """Count the reports of every blurred attribute; return `Counts` by name.
+        """Count how many reports of every blurred question have each value; return a dict of `Counts` by name.
 
         ``table``: reports of this plan, as a table, a path, … or as `Reports`. ``by``: the name of a column whose
         classes are counted apart. ``weights``: how many people each report stands for, an array or the name of a
@@ -337,7 +340,7 @@ class Plan:
     def reconstruct(
         self, table: Any, intervals: Any = None, method: str = "smooth", *, by: str | None = None, weights: Any = None
     ) -> Any:
-        """Reconstruct the distribution of every blurred attribute; return an `Estimate` by name.
+        """Reconstruct the distribution of true answers to every blurred question; return a dict of `Estimate` by name.
 
         ``table``: reports of this plan, or the counts of them (`counts`). ``intervals``: how many intervals the numbers
         are estimated in, or their edges; for all attributes or as a mapping by name (None: as many as suit).
@@ -358,8 +361,10 @@ class Plan:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Each blurred attribute's share of the plan's bound, ln γ(attribute)/ln γ(plan); {} where there is no
-        bound."""
+        """The share of the plan's bound that each blurred question takes, by name; {} where there is no bound.
+
+            ln γ(question)/ln γ(plan),   γ the largest factor on the odds
+        """
         return {} if self.budget is None else shares_of(self.attributes, self.budget)
 
     def page(self, *, truth: Any = None) -> Page:
@@ -371,17 +376,17 @@ class Plan:
 
 
 def _has_weight(part: Any) -> bool:
-    """Return whether an attribute's part of a plan file states a weight."""
+    """Return whether a question's part of a plan file states a weight, how much it matters where a bound is shared."""
     return isinstance(part, Mapping) and "weight" in part
 
 
 def _attribute(name: Any, part: Any) -> Attribute:
-    """Make an attribute from its part of a plan file; an error names the attribute."""
+    """Make one question of a plan from ``part``, its keys in a plan file; errors begin with its ``name``."""
     return about_attribute(name, Attribute.from_dict, str(name), part)  # type: ignore[no-any-return]
 
 
 def _texts(attribute: Attribute) -> dict[str, Iterable[Any]]:
-    """Return all texts of an attribute that people see, by what they are."""
+    """Return all texts of one question that people see, as lists by what they are ("a label", "question")."""
     labels = getattr(attribute.domain, "labels", ())
     labels = () if isinstance(labels, range) else labels
     levels = [] if attribute.channel is None else list(attribute.channel.levels)
@@ -396,7 +401,10 @@ def _check_visible(what: str, text: Any) -> None:
 
 
 def _check_questions_each(attributes: Mapping[str, Attribute], each: Any) -> None:
-    """Raise ValueError unless each person can answer ``each`` of the questions and leave out any of the others."""
+    """Raise ValueError unless a device can draw ``each`` of the questions that a person is to answer.
+
+    There must be more questions than that, and none may refuse to be left out (missing = "refuse").
+    """
     drawn = [name for name, attribute in attributes.items() if attribute.role == "attribute"]
     if isinstance(each, bool) or not isinstance(each, int) or not 1 <= each < len(drawn):
         most = f"a number from 1 to {len(drawn) - 1}" if len(drawn) > 1 else "left out where there is one question"

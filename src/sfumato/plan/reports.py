@@ -39,7 +39,7 @@ def reports_in_memory(
 
 
 def chosen(words: Any, questions_each: int) -> NDArray[np.bool_]:
-    """Choose the questions that each person is asked: those with the ``questions_each`` smallest random words.
+    """Choose at random the ``questions_each`` questions that each person is asked: those with the smallest words.
 
     ``words[person, question]`` are the random words; returns truth values of the same shape.
     """
@@ -47,8 +47,10 @@ def chosen(words: Any, questions_each: int) -> NDArray[np.bool_]:
 
 
 def _in_one_type(plan: Plan, reports: dict[str, Any]) -> dict[str, Any]:
-    """Turn reports of categories with labels of several types into texts, as kinds of tables with typed columns
-    need."""
+    """Return reports, by column, with texts in place of categories of several types (such as 1 and "none").
+
+    For tables whose columns hold one type only.
+    """
     texts = dict[str, Any]()
     for name, attribute in plan.columns.items():
         if attribute.channel and isinstance(attribute.domain, Categories) and attribute.domain.mixed:
@@ -77,7 +79,10 @@ def _check_one_person(columns: Mapping[str, Any], key: bytes | None) -> None:
 
 
 def _by_person(plan: Plan, columns: Mapping[str, Any], key: str, levels: Mapping[str, Any]) -> dict[str, Any]:
-    """Blur every person's answers under the secret in the column ``key``, one person after the other."""
+    """Blur every person's answers with their own secret, one person after the other; return reports by column.
+
+    ``key``: the name of the column of secrets, which is not among the reports.
+    """
     if key not in columns:
         raise ValueError(f"column {key!r} of secrets is not in the table; give each person's secret as bytes in it")
     answers = {name: np.atleast_1d(as_array(column)).tolist() for name, column in columns.items()}
@@ -98,7 +103,10 @@ def _by_person(plan: Plan, columns: Mapping[str, Any], key: str, levels: Mapping
 def _reports(
     plan: Plan, columns: Mapping[str, Any], rng: np.random.Generator | None, key: Key, levels: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Blur columns of answers; return the columns of reports, with the levels that people chose."""
+    """Blur columns of answers; return a dict of columns of reports, with the levels that people chose.
+
+    A level is a strength of blurring, in the column ``<name>.level``. The parameters are those of `Plan.randomize`.
+    """
     plan.check_columns(list(columns))
     was_asked: dict[str, NDArray[np.bool_]] = {}
     if plan.questions_each is not None:
@@ -129,7 +137,10 @@ def _reports(
 def _level(
     attribute: Attribute, columns: Mapping[str, Any], levels: Mapping[str, Any], rng: np.random.Generator | None
 ) -> NDArray[Any] | None:
-    """Return every person's level for an attribute with levels; None for an attribute without."""
+    """Return the name of the level (strength of blurring) that every person chose for a question, as an array.
+
+    None for a question without levels. ``levels``: by question one name, or shares of people to simulate.
+    """
     if attribute.channel is None or not attribute.channel.has_levels:
         return None
     wanted = columns.get(attribute.name + LEVEL_SUFFIX, levels.get(attribute.name))
@@ -158,7 +169,7 @@ def _of_those_asked(
 
 
 def _kept(values: Any, is_asked: NDArray[np.bool_]) -> Any:
-    """Return the values of the people who are asked, missing values for the others."""
+    """Return a column of answers in which those of people who are not asked are missing."""
     if isinstance(values, (str, int, float)) or values is None or not as_array(values).ndim:
         return values if is_asked.all() else None
     return with_gaps(as_array(values), ~is_asked)

@@ -105,7 +105,10 @@ def plan_schema() -> dict[str, Any]:
 
 
 def _only_own_parameters(kind: str, used: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema's condition: if the channel is of this kind, parameters of other channels are not allowed."""
+    """Return a condition of the JSON Schema of plans: a channel of one kind takes no parameters of other channels.
+
+    ``kind``: the channel's name. ``used``: all parameters, by name.
+    """
     foreign = sorted(set(used) - set(Mechanism.registry[kind].parameter_names()))
     return {
         "if": {"required": ["channel"], "properties": {"channel": {"const": kind}}},
@@ -129,7 +132,10 @@ _STEPS: dict[str, dict[str, Any]] = {
 
 
 def program_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of drawing programs; ``docs/programs.md`` says what they mean."""
+    """Return the JSON Schema (draft 2020-12) of drawing programs, by which devices blur answers, as plain data.
+
+    ``docs/programs.md`` says what their parts mean.
+    """
     size = {"size": {"type": "integer", "minimum": 1}}
     space = {
         "anyOf": [
@@ -162,7 +168,10 @@ def program_schema() -> dict[str, Any]:
 
 
 def _baskets() -> dict[str, Any]:
-    """Return the schema of the program of select-a-size; ``docs/programs-baskets.md`` says what it means."""
+    """Return the JSON Schema of the program by which a device blurs a basket (a set of items).
+
+    ``docs/programs-baskets.md`` says what its parts mean.
+    """
     positive = {"type": "integer", "minimum": 1}
     seed = {
         "construction": {"enum": ["bch", "polynomial"]},
@@ -184,5 +193,5 @@ def _baskets() -> dict[str, Any]:
 
 
 def object_of(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with exactly these fields."""
+    """Return the JSON Schema of an object with exactly these fields. ``fields``: the schema of each, by name."""
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}

@@ -63,7 +63,11 @@ def survey(
 
 
 def _question(attribute: Attribute, say: Voice) -> dict[str, Any]:
-    """Return one question of the survey document: texts, domain, program, and what each level reveals."""
+    """Return one question of the survey document as plain data for JSON, all that a device needs to ask and blur it.
+
+    Its texts, the answers allowed, the program (steps by which a device draws a report), and for each level, a strength
+    of blurring that people may choose, γ and what it reveals. ``say``: the catalogue of sentences in a language.
+    """
     question: dict[str, Any] = {"name": attribute.name, "question": attribute.question, "role": attribute.role}
     question["columns"] = list(attribute.columns)
     rules = {rule: getattr(attribute.channel, rule, None) for rule in ("missing", "outside")}
@@ -79,7 +83,11 @@ def _question(attribute: Attribute, say: Voice) -> dict[str, Any]:
 
 
 def _level(attribute: Attribute, name: str | None, say: Voice) -> dict[str, Any]:
-    """Return the γ of the report at one level (None: the only one), and the sentences about it."""
+    """Return what a report reveals at one level (a strength of blurring that people may choose), as plain data.
+
+    Under "gamma" the largest factor on the odds, under "words" the sentences about it. ``name``: the level's; None: the
+    only one.
+    """
     if attribute.channel is None:
         words = {"sent": say("sent.clear"), "worst": say("worst.clear"), "usual": "", "visible": say("visible.clear")}
         return {"gamma": None, "words": words}
@@ -92,9 +100,11 @@ def _level(attribute: Attribute, name: str | None, say: Voice) -> dict[str, Any]
 
 
 def remembered_gamma(mechanism: Mechanism, level: str | None) -> Fraction | None:
-    """Return the exact γ of what a device remembers; None where the mechanism has no levels.
+    """Return the exact γ (largest factor on the odds) of what a device remembers of its reports.
 
-    A device remembers the report, or its permanent part where every round of a survey blurs that part anew.
+    None where it is infinite, or where several numbers are blurred at once. ``level``: the name of the strength that
+    the person chose; None: the default. A device remembers the report, or its permanent part where every round of a
+    survey blurs that part anew.
     """
     if not mechanism.levels:
         return None
@@ -103,7 +113,7 @@ def remembered_gamma(mechanism: Mechanism, level: str | None) -> Fraction | None
 
 
 def _together(plan: Plan, say: Voice) -> list[str]:
-    """Return the sentences about what all answers of a person reveal together."""
+    """Return a list of the sentences about what all answers of a person reveal together."""
     if any(plan.attributes[name].channel for name in plan.attributes):
         return str(plan.guarantee()).splitlines()
     return [say("total.clear", names=say.listed(plan.attributes)), say("total.participation")]
@@ -143,7 +153,10 @@ def survey_schema() -> dict[str, Any]:
 
 
 def _question_schema(text: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of one question; ``text`` and ``identity`` are the schemas of texts and of identities."""
+    """Return the JSON Schema of one question of the survey document.
+
+    ``text`` and ``identity``: the schemas of texts and of identities (hashes), which it uses.
+    """
     gamma = {"type": ["string", "null"], "pattern": "^[0-9]+(/[0-9]+)?$", "description": "a fraction; null: no bound"}
     words = object_of(dict.fromkeys(("sent", "worst", "usual", "visible"), text))
     return object_of(

@@ -44,9 +44,10 @@ def guarantee_of(
 def what_clear_tells(
     attributes: Mapping[str, Attribute], clear: Mapping[str, Domain], truth: Any
 ) -> tuple[ClearAnswerCounts, ...]:
-    """Count, for every blurred number or category, how often each combination of clear answers goes with each value.
+    """Count what answers that are sent as they are tell about blurred ones, in a table of true records.
 
-    ``clear``: the domains of the clear attributes. ``truth``: the true records. Numbers are counted in ranges.
+    For every blurred number or category: how often each combination of clear answers goes with each value. ``clear``:
+    the domains of the clear attributes. ``truth``: the true records. Numbers are counted in ranges.
     """
     domain_of = {
         column: getattr(attribute.domain, "columns", {column: attribute.domain})[column]

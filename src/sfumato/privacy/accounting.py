@@ -32,7 +32,7 @@ a larger share the sentence would name differences that nobody acts on. It chang
 
 @dataclass(frozen=True)
 class Width:
-    """The widths of the intervals that hold one person's number with 95 % confidence, in units of the number."""
+    """How closely a person's number in one attribute can be told from reports: 95 % intervals, in its own units."""
 
     attribute: str
     stated: float | None  # what the channel states; None: it states no width
@@ -41,7 +41,7 @@ class Width:
 
     @property
     def weakened(self) -> bool:
-        """Whether the other reports take more than a tenth off the width."""
+        """Whether the person's other reports take more than a tenth off the width that the own report leaves."""
         return self.together < WEAKER * self.alone
 
     def __str__(self) -> str:
@@ -56,7 +56,10 @@ class Width:
 
 @dataclass(frozen=True)
 class Account:
-    """What all reports reveal of one person who answers everything ``times`` times with fresh noise."""
+    """What all reports of one person reveal together, who answers everything ``times`` times with fresh noise.
+
+    It has a guarantee, and the widths of the intervals in which each number can be placed.
+    """
 
     once: CombinedGuarantee  # of one report an attribute
     times: int = 1
@@ -69,7 +72,10 @@ class Account:
 
     @property
     def gamma(self) -> float:
-        """The most by which all reports together can multiply the odds of anything; ∞ where nothing bounds it."""
+        """The most by which all reports of a person together can multiply the odds of anything.
+
+        ∞ where nothing bounds it.
+        """
         return self.total.gamma
 
     def __str__(self) -> str:
@@ -78,7 +84,10 @@ class Account:
         return "\n".join([*([often] if self.times > 1 else []), str(self.once), *map(str, self.widths)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the account as plain data, with its sentences; a γ without bound is None."""
+        """Return the account as a dict for JSON, with its sentences.
+
+        A γ (largest factor on the odds) without bound is None.
+        """
         widths = [{**vars(width), "weakened": width.weakened, "text": str(width)} for width in self.widths]
         parts = {name: finite(part.gamma) for name, part in self.once.parts.items()}
         words = str(self.once).splitlines()
@@ -86,17 +95,20 @@ class Account:
 
 
 def widths_of(population: Population) -> tuple[Width, ...]:
-    """Return the widths of all numeric attributes of a population; none where their covariance is not known."""
+    """Return the interval widths of all numeric attributes of a population, as `Width`s; empty without a covariance.
+
+    A width is the length of the interval in which an adversary can place a person's number with 95 % confidence.
+    """
     if population.covariance is None:
         return ()
     return widths_from(population.stated_widths, population.covariance, population.noise)
 
 
 def widths_from(stated: Mapping[str, float | None], covariance: Floats, noise: Floats) -> tuple[Width, ...]:
-    """Return the widths at 95 % confidence of several numbers, from variances to intervals by 2z.
+    """Return the widths of the intervals in which several numbers of a person can be placed with 95 % confidence.
 
-    ``stated``: the stated width by attribute, None where there is none; ``covariance`` of the people and of the
-    ``noise``: matrices in the order of ``stated``.
+    ``stated``: the width that the channel states, by attribute, None where there is none; ``covariance`` of the people
+    and of the ``noise``: matrices in the order of ``stated``. Widths are 2z standard deviations.
     """
     factor = gaussian_width(CONFIDENCE)
     alone = factor * np.sqrt(alone_error(covariance, noise))
@@ -105,7 +117,10 @@ def widths_from(stated: Mapping[str, float | None], covariance: Floats, noise: F
 
 
 def width_together(population: Population, name: str, confidence: float) -> float:
-    """Return the width of the interval that all reports of a person leave for one number."""
+    """Return the width of the interval in which all reports of a person together place one number.
+
+    ``name``: the number's attribute; ``confidence``: the probability that the interval holds the true value.
+    """
     assert population.covariance is not None
     column = [target.name for target in population.numeric].index(name)
     error = float(bayes_error(population.covariance, population.noise)[column])
@@ -113,5 +128,5 @@ def width_together(population: Population, name: str, confidence: float) -> floa
 
 
 def gaussian_width(confidence: float) -> float:
-    """Return 2z, the width in standard deviations of the central gaussian interval of this confidence."""
+    """Return 2z: how many standard deviations wide the central interval of a gaussian is that has this probability."""
     return 2 * float(ndtri((1 + confidence) / 2))

@@ -46,7 +46,7 @@ class Cost:
         return f"{self.attribute}: {self.measure} {change}{clean}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cost as plain data, with its sentence."""
+        """Return the cost as a dict for JSON, with its sentence under "text"."""
         return {**vars(self), "text": str(self)}
 
 
@@ -90,7 +90,7 @@ class Advice:
         return "\n".join([*lines, *(["", "What it costs", *map(str, self.costs)] if self.costs else [])])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the advice as plain data, with its sentences and the proposed plan."""
+        """Return the advice as a dict for JSON, with its sentences and the proposed plan."""
         return {
             "met": self.met,
             "changes": {name: {"before": old, "after": new} for name, (old, new) in self.changes.items()},
@@ -101,7 +101,7 @@ class Advice:
 
 
 def _spec_text(spec: Mapping[str, Any]) -> str:
-    """Write a channel's specification in words: gaussian (privacy = 1.0)."""
+    """Write a channel's specification (a dict of its kind and parameters) as text: gaussian (privacy = 1.0)."""
     designs = {f"ρ of {design['size']}": design["rho"] for design in spec.get("designs", ())}
     plain = {key: value for key, value in spec.items() if key not in ("channel", "designs")}
     parameters = ", ".join(f"{key} = {_value_text(value)}" for key, value in {**designs, **plain}.items())
@@ -109,7 +109,7 @@ def _spec_text(spec: Mapping[str, Any]) -> str:
 
 
 def _value_text(value: Any) -> str:
-    """Write a parameter of a specification in words: a number, a channel inside a channel, or a mapping."""
+    """Write one parameter of a channel's specification as text: a number, a channel inside a channel, or a mapping."""
     if not isinstance(value, Mapping):
         return str(value)
     if "channel" in value:
@@ -171,7 +171,10 @@ def advise(
 
 
 def _read_means(means: Any, channels: Mapping[str, Channel]) -> list[str]:
-    """Read the argument ``means=`` as names of numeric attributes that have a channel of their own."""
+    """Return the argument ``means=`` of `advise` as a list of names: numeric attributes of which only means are wanted.
+
+    True stands for all ``channels``, a text for one name. ValueError: a name has no channel of its own or is no number.
+    """
     names = list(channels) if means is True else [means] if isinstance(means, str) else list(means or ())
     for name in names:
         if name not in channels:
@@ -187,8 +190,9 @@ def _read_means(means: Any, channels: Mapping[str, Channel]) -> list[str]:
 def _measure_costs(name: str, exposure: Exposure, new: Channel, people: int, seed: int, mean_alone: bool) -> list[Cost]:
     """Measure the accuracy from ``people`` reports of one attribute, through its present and through a new channel.
 
-    Of baskets it is the lowest discoverable support; with ``mean_alone`` the error of the mean, as a share of the
-    range; else the error of the reconstructed distribution, with the same draws for both channels.
+    Returns a list of costs. Of baskets they are the smallest share of people at which an itemset can be found; with
+    ``mean_alone`` the error of the mean, as a share of the range; else the error of the reconstructed distribution,
+    with the same draws for both channels.
     """
     old, prior = exposure.channels[name], exposure.priors.get(name)
     if isinstance(old, SelectASize) and isinstance(new, SelectASize):
@@ -205,10 +209,11 @@ def _measure_costs(name: str, exposure: Exposure, new: Channel, people: int, see
 
 
 def _reconstruction_error(channel: Channel, prior: Floats, people: int, seed: int) -> float:
-    """Return the share of people whom a reconstruction from ``people`` reports puts into a wrong cell.
+    """Return the mean error of a distribution that is reconstructed from ``people`` simulated reports.
 
-    It is ½·Σ|p̂ − p| over the cells of the estimate (intervals of numbers, or categories), the mean of ROUNDS simulated
-    surveys of people spread as ``prior`` over true codes.
+        ½·Σ|p̂ − p| over the cells of the estimate (intervals of numbers, or categories),
+
+    averaged over ROUNDS surveys of people spread as ``prior`` over true codes (a probability for each code).
     """
     rng, errors = np.random.default_rng(seed), []
     for _ in range(ROUNDS):
@@ -223,7 +228,10 @@ def _reconstruction_error(channel: Channel, prior: Floats, people: int, seed: in
 
 
 def _crowd_shares(channel: Channel, prior: Floats | None) -> Floats:
-    """Return the belief on this channel's own grid; without one a triangle, since an even crowd has nothing to read."""
+    """Return how the simulated people are spread over the codes of a channel's answers: an array of probabilities.
+
+    They are ``prior``, read on this channel's grid; None: a triangle, since an even crowd has nothing to reconstruct.
+    """
     if prior is not None:
         return read_prior(channel, prior)
     size = channel.inputs.size
@@ -232,15 +240,19 @@ def _crowd_shares(channel: Channel, prior: Floats | None) -> Floats:
 
 
 def _measure_tree_cost(before: Plan, after: Plan, truth: Any, seed: int) -> Cost:
-    """Measure how often a decision tree predicts the plan's class right, under the present and the proposed plan."""
+    """Measure how often a decision tree predicts the plan's class right, under the plans ``before`` and ``after``.
+
+    ``truth``: a table of true answers, from which reports are made and on which trees are judged.
+    """
     (old, clean), (new, _) = (_tree_accuracy(plan, truth, np.random.default_rng(seed)) for plan in (before, after))
     return Cost(str(before.target), "the share that a decision tree predicts right", old, new, clean)
 
 
 def _tree_accuracy(plan: Plan, truth: Any, rng: np.random.Generator) -> tuple[float, float]:
-    """Return (blurred, clean): the accuracy, on true values, of a tree fitted to reports and of one fitted to truth.
+    """Return (blurred, clean): the accuracy, on true values, of a tree fitted to reports and one fitted to truth.
 
-    Baskets and numbers that are blurred together are left out, because trees do not read them.
+    ``truth``: the table of true values, of which half trains and half judges. Baskets and numbers that are blurred
+    together are left out, because trees do not read them.
     """
     from sfumato.learners.tree import TreeClassifier
 

@@ -67,7 +67,7 @@ class Finding:
         return self._below(self.recovered)
 
     def _below(self, number: float) -> float:
-        """Return the share by which a number of this measure is below the stated privacy, as ``below_stated``."""
+        """Return the share by which a number of this finding's measure is below the stated privacy, as a number."""
         if self.stated is None or not math.isfinite(self.stated) or self.stated <= 0:
             return 0.0
         if self.measure == "width":
@@ -76,11 +76,11 @@ class Finding:
 
     @property
     def noticeable(self) -> bool:
-        """Whether the attack gets more than a tenth below what is stated."""
+        """Whether the attack gets more than a tenth below the privacy that the channel states."""
         return self.below_stated > NOTICEABLE
 
     def shown(self, number: float) -> str:
-        """Write a number of this finding's measure: a width as it is, hits in percent."""
+        """Write a number of this finding's measure as text: a width in the answer's unit, hits in percent of people."""
         return in_words(number) if self.measure == "width" else percent(number)
 
     def __str__(self) -> str:
@@ -95,12 +95,15 @@ class Finding:
         return f"{text} {self.note}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the finding as plain data, with its sentence."""
+        """Return the finding as a dict for JSON, with its sentence under "text"."""
         return {**vars(self), "below_stated": self.below_stated, "text": str(self)}
 
 
 def width_of_errors(true: Floats, guess: Floats | float) -> float:
-    """Return twice the distance from the guesses within which 95 % of the true values lie."""
+    """Return twice the distance from guesses within which 95 % of true values lie, as the width of an interval.
+
+    ``guess``: one for each person, or one for all.
+    """
     return 2 * float(np.quantile(np.abs(true - guess), CONFIDENCE))
 
 
@@ -108,13 +111,14 @@ def width_of_errors(true: Floats, guess: Floats | float) -> float:
 
 
 def best_guess(target: Attacked) -> Finding:
-    """Guess each answer from its own report alone.
+    """Attack one attribute: guess each person's answer from its own report alone; return how well that works.
 
     Of categories, for people with shares s[x] and the guess g(y) that the belief makes likeliest,
 
         hits = Σ_y s[g(y)]·P[y | g(y)]  ≤  Σ_y max_x s[x]·P[y | x],
 
-    what the stated law allows any guess: both are expectations, so that no luck of the draw sets one above the other.
+    what the stated chances of the reports y allow any guess: both are expectations, so that no luck of the draw sets
+    one above the other. Of numbers the width is measured in which 95 % of the true values lie around the guesses.
     """
     attack = "best guess from its own report"
     if not target.numeric:
@@ -130,12 +134,13 @@ def best_guess(target: Attacked) -> Finding:
 
 
 def averaging(target: Attacked, times: int, rng: np.random.Generator) -> Finding:
-    """Guess answers from ``times`` reports of each person: fresh noise on the same answer wears off, as 1/√times.
+    """Attack one attribute: guess answers from ``times`` reports of each person with fresh noise, which wears off.
 
-    A device with a key gives the same report again, and repeating the question teaches nothing. Of categories, hits are
-    the mean chance, given a person's reports, that the guess is right, which is never above
+    The error falls as 1/√times. A device with a key gives the same report again, and repeating the question teaches
+    nothing. Of categories, hits are the mean chance, given a person's reports, that the guess is right, which is never
+    above
 
-        s·γ^times / (s·γ^times + 1 − s),   s the largest share.
+        s·γ^times / (s·γ^times + 1 − s),   s the largest share, γ the largest factor of a report on the odds.
     """
     few = replace(target, true_codes=target.true_codes[:FEW])
     drawn = [few.coarse.report_cell[few.draw_reports(rng)] for _ in range(times)]
@@ -151,22 +156,26 @@ def averaging(target: Attacked, times: int, rng: np.random.Generator) -> Finding
 
 
 def _hits_without_report(target: Attacked) -> float:
-    """Return the share of the people whose answer is the one that the belief makes likeliest."""
+    """Return the share of people whose answer is the one that the adversary believes likeliest before any report."""
     return float(target.true_shares[target.belief.argmax()])
 
 
 def _width_finding(target: Attacked, belief: Floats, attack: str, note: str = "") -> Finding:
-    """Return the finding for guesses by the mean of each person's belief, a row over the true cells."""
+    """Return the finding for numbers that are guessed by the mean of each person's belief.
+
+    ``belief``: a row of probabilities a person, over the intervals of true values; ``attack``: its name.
+    """
     true, values = target.true_numbers, target.coarse.values
     before, after = (width_of_errors(true, guess @ values) for guess in (target.belief, belief))
     return Finding(attack, target.name, "width", before, after, target.stated_width, note)
 
 
 def item_guess(name: str, channel: SelectASize) -> list[Finding]:
-    """Guess that a person has an item that their report shows; one finding for each designed size but 0.
+    """Attack baskets: guess that a person has an item that their report shows; one finding for each basket size but 0.
 
     Of m among n items, before the report s = m/n; after it s·a/(s·a + (1−s)ρ), with a = E[j]/m the chance that an own
-    item is shown and ρ that another one is. At most γ·s/(γ·s + 1 − s) is stated.
+    item is shown and ρ that another one is. At most γ·s/(γ·s + 1 − s) is stated, γ the largest factor on the odds.
+    ``name``: the question's.
     """
     findings = []
     for size, law in channel.laws.items():
@@ -231,22 +240,26 @@ def bayes_estimate(reports: Floats, noise: Floats) -> Floats:
 
 
 def bayes_error(covariance: Floats, noise: Floats) -> Floats:
-    """Return the variance of each true value given all reports of the person: the diagonal of Σ − Σ(Σ + N)⁻¹Σ.
+    """Return the variance of each true number given all reports of the person, as an array.
 
-    With noise that follows the people, N = κΣ, it is κ/(1 + κ)·Σ_jj, which a value's own report alone gives: the other
-    reports add nothing.
+    It is the diagonal of Σ − Σ(Σ + N)⁻¹Σ, Σ = ``covariance`` of the people, N = that of the ``noise``. With noise that
+    follows the people, N = κΣ, it is κ/(1 + κ)·Σ_jj, which a value's own report alone gives: the other reports add
+    nothing.
     """
     return np.asarray(np.diag(covariance - _bayes_weights(covariance, noise) @ covariance))
 
 
 def alone_error(covariance: Floats, noise: Floats) -> Floats:
-    """Return the variance of each true value given its own report only: σ²n/(σ² + n), n the noise's variance."""
+    """Return the variance of each true number given its own report only, as an array: σ²n/(σ² + n).
+
+    σ²: the people's variance, n: the noise's, the diagonals of the two covariances.
+    """
     own, spread = np.diag(covariance), np.diag(noise)
     return np.asarray(own * spread / (own + spread))
 
 
 def _bayes_weights(covariance: Floats, noise: Floats) -> Floats:
-    """Return Σ(Σ + N)⁻¹, the weights of reports in the Bayes estimate."""
+    """Return the matrix Σ(Σ + N)⁻¹, the weights of reports in the Bayes estimate; Σ: ``covariance``, N: ``noise``."""
     return np.asarray(np.linalg.solve(covariance + noise, covariance).T)
 
 
@@ -258,7 +271,10 @@ ATTACKS = {
 
 
 def correlation_attacks(population: Population) -> list[Finding]:
-    """Guess every number from all numbers of a person, by every attack; none where no covariance is known."""
+    """Attack the numbers of a population: guess each from all numeric reports of a person, by every attack of ATTACKS.
+
+    Returns a finding for each attack and number; empty where the covariance is not known.
+    """
     if population.covariance is None:
         return []
     targets = population.numeric
@@ -268,7 +284,7 @@ def correlation_attacks(population: Population) -> list[Finding]:
 
 
 def attack_numbers(stated: Mapping[str, float | None], true: Floats, reports: Floats, noise: Floats) -> list[Finding]:
-    """Guess every number from all numbers of a person, by every attack.
+    """Guess every number of each person from all the person's reports, by every attack of ATTACKS; return the findings.
 
     ``stated``: the stated width at 95 % by attribute, None where there is none; ``true`` and ``reports``: a row a
     person, a column an attribute in the order of ``stated``; ``noise``: the noise's covariance.
@@ -287,7 +303,7 @@ def attack_numbers(stated: Mapping[str, float | None], true: Floats, reports: Fl
 
 
 def linkage(population: Population) -> list[Finding]:
-    """Find people's records by their clear attributes and true values; the finding is how often that is right.
+    """Attack whole records: find people's records by clear attributes and true values; measure how often it works.
 
     Attributes in the clear narrow the search to the records that share them: a chance of 1/size of the group, and
     certainty for people who are alone in theirs. Somebody who also knows the true values behind the blurred answers
@@ -316,7 +332,10 @@ def linkage(population: Population) -> list[Finding]:
 
 
 def _number_groups(clear: dict[str, NDArray[np.generic]], people: int) -> Codes:
-    """Number the groups of people who have the same values in all clear columns; returns a number a person."""
+    """Return an array with a group number for each person; people have the same if all their clear columns are equal.
+
+    ``clear``: the columns that are sent as they are; ``people``: how many there are.
+    """
     group = np.zeros(people, dtype=np.int64)
     for values in clear.values():
         codes = np.unique(values.astype(str), return_inverse=True)[1]
@@ -325,9 +344,9 @@ def _number_groups(clear: dict[str, NDArray[np.generic]], people: int) -> Codes:
 
 
 def outliers(population: Population) -> list[Finding]:
-    """Point at the people whose reports are the most unusual; the finding is the share of them who truly are.
+    """Attack unusual people: point at those whose reports are the most unusual, and measure how many of them truly are.
 
-    Unusual are the UNUSUAL share with the largest Mahalanobis distance. None with fewer than two numeric attributes.
+    Unusual are the UNUSUAL share with the largest Mahalanobis distance. Empty with fewer than two numeric attributes.
     """
     targets = population.numeric
     if len(targets) < 2:
@@ -342,6 +361,6 @@ def outliers(population: Population) -> list[Finding]:
 
 
 def distances(rows: Floats) -> Floats:
-    """Return Mahalanobis' D² = (y − μ)ᵀ Cov(y)⁻¹ (y − μ) of every row y."""
+    """Return Mahalanobis' D² = (y − μ)ᵀ Cov(y)⁻¹ (y − μ) of every row y, as an array: how unusual each row is."""
     centered = rows - rows.mean(axis=0)
     return np.asarray((centered @ np.linalg.pinv(np.cov(rows, rowvar=False)) * centered).sum(axis=1))

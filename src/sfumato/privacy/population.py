@@ -48,7 +48,7 @@ NOBODY: Codes = np.empty(0, dtype=np.int64)  # the codes of no people
 
 @dataclass(frozen=True, eq=False)
 class CoarseLaw:
-    """The law of a channel in cells, each a run of neighbouring codes where a grid is fine."""
+    """The chances of a channel's reports given answers (its law) in cells, runs of codes that are neighbours."""
 
     law: Floats  # P[report cell, true cell]; a true cell is the mean of its codes
     true_cell: Codes  # the cell of every true code
@@ -62,13 +62,16 @@ class CoarseLaw:
         return float(np.diff(self.values).mean()) if self.values.size > 1 else 1.0
 
     def belief(self, prior: Floats) -> Floats:
-        """Sum a belief over true codes into the true cells."""
+        """Sum a belief, a probability for each true code, into a probability for each true cell (a run of codes)."""
         return np.bincount(self.true_cell, prior, minlength=self.law.shape[1]).astype(float)
 
 
 @lru_cache(maxsize=32)
 def coarse_law(channel: Channel) -> CoarseLaw:
-    """Return the law of a channel in at most TRUE_CELLS × REPORT_CELLS cells."""
+    """Return the chances of a channel's reports given answers as a table of at most REPORT_CELLS × TRUE_CELLS cells.
+
+    Cells are runs of neighbouring codes, so that fine grids fit into memory.
+    """
     true, reported = _cell_of_code(channel.inputs.size, TRUE_CELLS), _cell_of_code(channel.outputs.size, REPORT_CELLS)
     rows = _law_by_report_cell(channel, reported)
     law = np.add.reduceat(rows, np.flatnonzero(np.diff(true, prepend=-1)), axis=1) / np.bincount(true)
@@ -76,12 +79,18 @@ def coarse_law(channel: Channel) -> CoarseLaw:
 
 
 def _cell_of_code(size: int, most: int) -> Codes:
-    """Return the cell of every code: the code itself up to ``most`` codes, else one of ``most`` runs of neighbours."""
+    """Return an array with the cell of every code: the code itself up to ``most`` codes, else one of ``most`` runs.
+
+    ``size``: how many codes there are.
+    """
     return np.arange(size) * min(size, most) // size
 
 
 def _law_by_report_cell(channel: Channel, reported: Codes) -> Floats:
-    """Return P[report cell, true code], for the cell of every report code."""
+    """Return the table P[report cell, true code] of a channel.
+
+    ``reported``: the cell (run of codes) of every report code.
+    """
     outputs = channel.outputs
     if not isinstance(outputs, Grid) or reported[-1] == outputs.size - 1:
         return channel.law()
@@ -91,23 +100,32 @@ def _law_by_report_cell(channel: Channel, reported: Codes) -> Floats:
 
 
 def _cell_means(space: CodeSpace, cell: Codes) -> Floats:
-    """Return the mean value of the codes in each cell; an empty array for labels."""
+    """Return the mean value of the codes in each cell (run of codes) as an array; empty for labels.
+
+    ``cell``: the cell of every code.
+    """
     if isinstance(space, Categories):
         return np.empty(0)
     return np.asarray(np.bincount(cell, np.asarray(space.values, dtype=float)) / np.bincount(cell))
 
 
 def posterior(law: Floats, prior: Floats, reports: Codes) -> Floats:
-    """Return P[true | report], one row for every report code: the belief that ``prior`` becomes."""
+    """Return P[true cell | report] as an array with a row for every report in ``reports``: what ``prior`` becomes.
+
+    ``law``: P[report cell, true cell]; ``prior``: a probability for each true cell; ``reports``: numbers of report
+    cells.
+    """
     joint = law[reports] * prior
     return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300))
 
 
 def posterior_of_several(law: Floats, prior: Floats, reports: list[Codes]) -> Floats:
-    """Return P[true | all reports], one row a person.
+    """Return P[true cell | all reports of the person] as an array, one row a person.
 
-    ``reports`` holds an array of report codes for each round of independent reports, every one with a code a person:
-    log P = log prior + Σ log law, less a constant.
+    ``law``: P[report cell, true cell]; ``prior``: a probability for each true cell; ``reports``: for each round of
+    independent reports an array with the number of a report cell for each person.
+
+        log P = log prior + Σ log law, less a constant
     """
     with np.errstate(divide="ignore"):
         logs = np.log(law)
@@ -117,10 +135,12 @@ def posterior_of_several(law: Floats, prior: Floats, reports: list[Codes]) -> Fl
 
 
 def expected_width(law: Floats, prior: Floats, step: float, confidence: float, rows: int = 400) -> float:
-    """Return the mean width of the credible intervals of reports, weighted by how often each report occurs.
+    """Return the mean width of the credible intervals that reports leave, weighted by how often each report occurs.
 
-    At most ``rows`` reports are read: reports are gathered in runs of about equal probability and one report stands for
-    its run, so that the mean is a sum over the whole distribution of reports. ``step``: the width of a true cell.
+    ``law``: P[report cell, true cell]; ``prior``: the belief over true cells; ``step``: the width of a true cell;
+    ``confidence``: the probability of an interval. At most ``rows`` reports are read: reports are gathered in runs of
+    about equal probability and one report stands for its run, so that the mean is a sum over the whole distribution of
+    reports.
     """
     chance = law @ prior
     cumulative = np.cumsum(chance) / chance.sum()
@@ -135,7 +155,10 @@ def expected_width(law: Floats, prior: Floats, step: float, confidence: float, r
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """One attribute under attack: its channel, the adversary's belief, and the people's codes (none if not drawn)."""
+    """One attribute under attack: its channel, the adversary's belief, the people's codes (whole numbers for values).
+
+    The codes are empty where no people are drawn.
+    """
 
     name: str
     channel: Channel
@@ -145,32 +168,38 @@ class Attacked:
 
     @property
     def coarse(self) -> CoarseLaw:
-        """The channel's law in cells, from a cache."""
+        """The chances of the channel's reports given answers, in cells (runs of neighbouring codes); from a cache."""
         return coarse_law(self.channel)
 
     @property
     def law(self) -> Floats:
-        """P[report cell, true cell]."""
+        """The table P[report cell, true cell], the chances of reports given the true value.
+
+        A cell is a run of codes.
+        """
         return self.coarse.law
 
     @property
     def belief(self) -> Floats:
-        """The adversary's belief over the true cells."""
+        """The adversary's belief before any report: a probability for each true cell (run of neighbouring values)."""
         return self.coarse.belief(self.prior)
 
     @property
     def true_cells(self) -> Codes:
-        """The true cell of every person."""
+        """The number of the cell (run of neighbouring values) in which every person's true value lies."""
         return self.coarse.true_cell[self.true_codes]
 
     @property
     def true_shares(self) -> Floats:
-        """The share of the people in every true cell; zeros where there are no people."""
+        """The share of the people whose true value lies in each cell (run of values).
+
+        Zeros where there are no people.
+        """
         return np.asarray(np.bincount(self.true_cells, minlength=self.law.shape[1]) / max(self.true_cells.size, 1))
 
     @property
     def report_cells(self) -> Codes:
-        """The report cell of every person."""
+        """The number of the cell (run of neighbouring codes) in which every person's report lies."""
         return self.coarse.report_cell[self.report_codes]
 
     @property
@@ -184,7 +213,7 @@ class Attacked:
         return np.asarray(self.channel.inputs.decode(self.true_codes), dtype=float)
 
     def draw_reports(self, rng: np.random.Generator) -> Codes:
-        """Draw a new report code for every person's true code."""
+        """Draw a new report for every person from the true value; return an array of report codes."""
         return self.channel.encode_reports(self.channel.randomize(self.channel.inputs.decode(self.true_codes), rng))
 
     @cached_property
@@ -193,7 +222,9 @@ class Attacked:
         return self.channel.guarantee(self.prior).credible_width(CONFIDENCE)
 
     def fit_line(self) -> tuple[float, float, float]:
-        """Fit (a, b, v) by least squares under the belief, so that a report y reads as a + b·(x + noise of variance v).
+        """Fit a line to reports of numbers by least squares: a report y is about a + b·(x + noise), x the answer.
+
+        Returns (a, b, the noise's variance v), under the adversary's belief about x.
 
             b = Cov(x, y)/Var(x),   a = E[y] − b·E[x],   v = (Var(y) − b²·Var(x))/b².
         """
@@ -212,13 +243,13 @@ class Attacked:
 
     @property
     def noise(self) -> float:
-        """The variance of the noise in units of the true value."""
+        """The variance of the noise in reports of numbers, in units of the true value."""
         return self.fit_line()[2]
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """The people that attacks are tried on, by attribute."""
+    """The people that attacks are tried on: for each attribute their answers, reports and the belief about them."""
 
     targets: dict[str, Attacked]
     clear: dict[str, NDArray[Any]]  # the columns that are sent as they are, a value a person
@@ -232,16 +263,19 @@ class Population:
 
     @property
     def stated_widths(self) -> dict[str, float | None]:
-        """The stated width at 95 % of every numeric attribute, by name."""
+        """The width at 95 % confidence that the channel states for every numeric attribute, by name."""
         return {target.name: target.stated_width for target in self.numeric}
 
     @property
     def noise(self) -> Floats:
-        """The covariance of the noise in the numeric reports, in units of the true values."""
+        """The covariance matrix of the noise in the numeric reports, in units of the true values; it is diagonal."""
         return np.diag([target.noise for target in self.numeric])
 
     def with_channels(self, channels: Mapping[str, Channel]) -> Population:
-        """Return the population with other channels, the same beliefs and covariance, and no codes of people."""
+        """Return the population for other channels (by attribute), with the same beliefs and covariance.
+
+        It has no codes of people, since their answers and reports were drawn through the former channels.
+        """
         priors = {name: read_prior(channels[name], target.prior) for name, target in self.targets.items()}
         return replace(self, targets={name: Attacked(name, channels[name], prior) for name, prior in priors.items()})
 
@@ -250,7 +284,7 @@ def believed_people(
     channels: Mapping[str, Channel], reports: Columns | None, truth: Columns | None, people: int,
     rng: np.random.Generator,
 ) -> Population:
-    """Return at most ``people`` people to attack, with an adversary's belief about each attribute.
+    """Draw at most ``people`` people to attack, and reconstruct an adversary's belief about each attribute.
 
     ``reports`` and ``truth`` hold the channels' columns and any clear ones; at most one of them is not None. From
     ``truth`` the people are a sample, and the belief is reconstructed from reports that are drawn for everybody.
@@ -287,7 +321,10 @@ def _complete_people(columns: Columns, channels: Mapping[str, Channel]) -> Codes
 
 
 def _estimate_distribution(seen: Columns | None, name: str, channel: Channel) -> Estimate | None:
-    """Reconstruct the distribution of one attribute from its reports; None below ENOUGH_REPORTS of them."""
+    """Reconstruct the distribution of one attribute from its reports; None below ENOUGH_REPORTS reports.
+
+    ``seen``: the columns of reports, None where there are none; ``name``: the attribute's.
+    """
     if seen is None or (channel.encode_reports(seen[name]) >= 0).sum() < ENOUGH_REPORTS:
         return None
     estimate: Estimate = reconstruct(seen[name], channel)
@@ -295,9 +332,10 @@ def _estimate_distribution(seen: Columns | None, name: str, channel: Channel) ->
 
 
 def _estimate_covariance(targets: list[Attacked], seen: Columns) -> Floats | None:
-    """Estimate the covariance of the true numbers from reports, in the order of the numeric targets.
+    """Estimate the covariance matrix of the true numbers from their reports, in the order of the numeric targets.
 
-    None with fewer than two numeric targets, or with fewer than ENOUGH_REPORTS complete rows.
+    ``seen``: the columns of reports. None with fewer than two numeric targets, or with fewer than ENOUGH_REPORTS
+    complete rows.
     """
     numeric = [target for target in targets if target.numeric]
     if len(numeric) < 2:
@@ -312,7 +350,7 @@ def _estimate_covariance(targets: list[Attacked], seen: Columns) -> Floats | Non
 
 
 def true_covariance(reports: Floats, noise: Floats) -> Floats:
-    """Estimate the covariance of true values x from reports y = x + e, one row a person.
+    """Estimate the covariance matrix of true values x from reports y = x + e, one row a person.
 
         Cov(x) = Cov(y) − Cov(e),   Cov(e) = ``noise``;   eigenvalues that sampling pushed below 0 are 0.
     """
@@ -324,9 +362,10 @@ def true_covariance(reports: Floats, noise: Floats) -> Floats:
 def _draw_true_codes(
     targets: Mapping[str, Attacked], covariance: Floats | None, people: int, rng: np.random.Generator
 ) -> dict[str, Codes]:
-    """Draw the true codes of ``people`` people, each attribute from the belief about it.
+    """Draw the true codes (whole numbers for values) of ``people`` people; return an array for each attribute, by name.
 
-    With a ``covariance`` the numeric attributes get its correlations by a gaussian copula; others are independent.
+    Each attribute is drawn from the belief about it. With a ``covariance`` the numeric attributes get its correlations
+    by a gaussian copula; others are independent.
     """
     quantiles = {name: rng.random(people) for name in targets}
     if covariance is not None:

@@ -47,10 +47,12 @@ def propose(
     exposure: Exposure, goals: Sequence[Goal], means: Sequence[str] = (), drawn: Sequence[str] = (),
     questions_each: int | None = None,
 ) -> dict[str, Channel]:
-    """Return a channel for every attribute that meets the goals: its own where that is enough.
+    """Return a dict with a channel for every attribute, so that the privacy goals are met.
 
-    ``means``: attributes of which only the mean is wanted, which get the channel with the smallest error of a mean.
-    ``drawn``: attributes of which each person answers only ``questions_each``, drawn at random (None: all of them).
+    An attribute keeps its own channel where that is enough. ``exposure``: the present channels and what an adversary
+    believes. ``means``: attributes of which only the mean is wanted, which get the channel with the smallest error of a
+    mean. ``drawn``: attributes of which each person answers only ``questions_each``, drawn at random (None: all of
+    them).
     """
     gammas = {name: channel.gamma for name, channel in exposure.channels.items()}
     limits = gamma_limits(gammas, goals, exposure.times, drawn, questions_each)
@@ -70,11 +72,12 @@ def gamma_limits(
     gammas: Mapping[str, float], goals: Sequence[Goal], times: int = 1, drawn: Sequence[str] = (),
     questions_each: int | None = None,
 ) -> dict[str, float]:
-    """Return the largest γ that each attribute may have, for the attributes that a belief target names or includes.
+    """Return the largest γ (factor on the odds) that attributes may have so that belief targets hold, by attribute.
 
-    ``gammas``: the present γ by attribute; ``times``: how often everybody answers with fresh noise. A limit on all
-    reports together is shared out equally in ln γ; what an attribute does not use goes to the others. Of the ``drawn``
-    attributes the ``questions_each`` largest γ count, because a person answers no more of them.
+    Attributes that no belief target names or includes have no entry. ``gammas``: the present γ by attribute; ``times``:
+    how often everybody answers with fresh noise. A limit on all reports together is shared out equally in ln γ; what an
+    attribute does not use goes to the others. Of the ``drawn`` attributes the ``questions_each`` largest γ count,
+    because a person answers no more of them.
     """
     beliefs = [goal for goal in goals if isinstance(goal, BeliefTarget)]
     limits: dict[str, float] = {}
@@ -92,7 +95,10 @@ def gamma_limits(
 
 
 def _equal_share(wanted: Sequence[float], budget: float) -> float:
-    """Return the γ at which Σ min(ln γ_j, ln γ) equals the budget, for γ_j ``wanted``; ∞ where all of them fit in."""
+    """Return the γ (largest factor on the odds) up to which attributes may use a common budget of Σ ln γ.
+
+    It is the γ at which Σ min(ln γ_j, ln γ) equals the budget, for γ_j ``wanted``; ∞ where all of them fit in.
+    """
     needs = sorted(math.log(gamma) if math.isfinite(gamma) else math.inf for gamma in wanted)
     for served, need in enumerate(needs):
         share = budget / (len(needs) - served)
@@ -103,7 +109,10 @@ def _equal_share(wanted: Sequence[float], budget: float) -> float:
 
 
 def bounded_channel(channel: Channel, gamma: float) -> Channel:
-    """Return a channel for the same answers whose γ is at most ``gamma``: this channel, if it does."""
+    """Return a channel for the same answers whose γ (largest factor on the odds) is at most ``gamma``.
+
+    It is ``channel`` itself where its γ is small enough.
+    """
     if channel.gamma <= gamma:
         return channel
     if isinstance(channel, SelectASize):
@@ -114,9 +123,10 @@ def bounded_channel(channel: Channel, gamma: float) -> Channel:
 
 
 def _category_channel(domain: Categories, gamma: float, missing: str) -> Channel:
-    """Return randomized response for fewer than 3γ + 2 categories, and subset response for more.
+    """Return a channel for categories with this γ: subset response for 3γ + 2 categories and more, else randomized.
 
-    People can read a report of one category. Up to 3γ + 2 categories its variance is at most that of a bit for every
+    γ is the largest factor on the odds; ``missing``: what is done with missing answers. People can read a report of one
+    category, as randomized response gives it. Up to 3γ + 2 categories its variance is at most that of a bit for every
     category; subsets have less from ``sets_serve_better`` on, by a factor of 1.3 at most.
     """
     kind = SubsetResponse if domain.size >= 3 * gamma + 2 else RandomizedResponse
@@ -124,10 +134,11 @@ def _category_channel(domain: Categories, gamma: float, missing: str) -> Channel
 
 
 def mean_channel(channel: Channel, prior: Floats) -> Channel:
-    """Return the channel of at most the same γ with the smallest error of a mean, for people spread as ``prior``.
+    """Return the channel with the smallest error of a mean of numbers, of those with at most this channel's γ.
 
-    Tried are this channel, the piecewise one and those with few places; the first within LEAST_GAIN of the best is
-    returned. ValueError for a channel without bound.
+    γ is the largest factor on the odds; ``prior``: how the people are spread over true codes. Tried are this channel,
+    the piecewise one and those with few places (values that answers are rounded to); the first within LEAST_GAIN of the
+    best is returned. ValueError for a channel without bound.
     """
     assert isinstance(channel.domain, Interval)
     if not math.isfinite(channel.gamma):
@@ -141,12 +152,18 @@ def mean_channel(channel: Channel, prior: Floats) -> Channel:
 
 
 def _piecewise_like(channel: Piecewise, gamma: float, places: int | None) -> Piecewise:
-    """Return a piecewise channel for the same answers with another γ and number of places (None: as many as suit)."""
+    """Return a piecewise channel for the same answers with another γ and number of places (None: as many as suit).
+
+    γ is the largest factor on the odds; places are the values that answers are rounded to.
+    """
     return Piecewise(channel.domain, gamma, places=places, missing=channel.missing, outside=channel.outside)
 
 
 def _bounded_numbers(channel: Channel, gamma: float) -> Channel:
-    """Return a square wave for the same numbers with at most this γ; a piecewise channel stays piecewise."""
+    """Return a square-wave channel for the same numbers with at most this γ; a piecewise channel stays piecewise.
+
+    γ is the largest factor on the odds.
+    """
     assert isinstance(channel.domain, Interval)
     bounded = max(_round(gamma, down=True), LEAST_GAMMA)
     if isinstance(channel, Piecewise):
@@ -158,10 +175,10 @@ def _bounded_numbers(channel: Channel, gamma: float) -> Channel:
 
 
 def _widen_channel(exposure: Exposure, chosen: Mapping[str, Channel], goal: WidthTarget, bounded: bool) -> Channel:
-    """Return the channel with the least noise of its kind after whose usual report the wanted width remains.
+    """Return the channel with the least noise whose usual report leaves an interval as wide as the goal wants.
 
-    ``chosen``: the channels of all attributes; ``bounded``: γ of this attribute has a limit too. ValueError where the
-    people's own spread and other answers leave less than that with any noise.
+    ``chosen``: the channels of all attributes; ``bounded``: γ (the largest factor on the odds) of this attribute has a
+    limit too. ValueError where the people's own spread and other answers leave a narrower interval with any noise.
     """
 
     def width_through(channel: Channel) -> float:
@@ -201,6 +218,6 @@ def _channels_by_noise(channel: Channel, bounded: bool) -> tuple[Callable[[float
 
 
 def _round(number: float, *, down: bool) -> float:
-    """Round to DIGITS digits towards more privacy: γ ``down``, noise up."""
+    """Round a parameter to DIGITS digits towards more privacy: γ (largest factor on the odds) ``down``, noise up."""
     scale = 10.0 ** (DIGITS - 1 - math.floor(math.log10(number)))
     return math.floor(number * scale * (1 - 1e-9)) / scale if down else math.ceil(number * scale * (1 - 1e-12)) / scale

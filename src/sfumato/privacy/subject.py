@@ -35,12 +35,15 @@ class Subject:
 
     @cached_property
     def channels(self) -> dict[str, Channel]:
-        """The channel of every attribute; where people choose a level, the default level's."""
+        """The channel of every attribute by name; of several levels (strengths of blur) that of the default one."""
         return {name: each.level(None) for name, each in self.mechanisms.items()}
 
     @cached_property
     def attribute_levels(self) -> dict[str, tuple[str, str | None]]:
-        """(attribute, level) of every channel, keyed "age" or, where people choose a level, "age (cautious)"."""
+        """(attribute, level) of every channel, keyed "age" or "age (cautious)" where people choose a level.
+
+        The level is how strongly a person chose to blur, None where people choose none.
+        """
         return {
             name if level is None else f"{name} ({level})": (name, level)
             for name, each in self.mechanisms.items()
@@ -49,7 +52,10 @@ class Subject:
 
     @cached_property
     def level_channels(self) -> dict[str, Channel]:
-        """The channel of every attribute at every level, under the keys of ``attribute_levels``."""
+        """The channel of every attribute at every level (strength of blur that people choose).
+
+        Its keys are those of ``attribute_levels``.
+        """
         return {key: self.mechanisms[name].levels[level] for key, (name, level) in self.attribute_levels.items()}
 
     @property
@@ -60,30 +66,30 @@ class Subject:
 
     @cached_property
     def baskets(self) -> dict[str, SelectASize]:
-        """The channels of baskets by attribute: their table has 2^items columns and is never written down."""
+        """The channels of baskets by attribute, which need checks of their own: their table has 2^items columns."""
         return {name: channel for name, channel in self.channels.items() if isinstance(channel, SelectASize)}
 
     @cached_property
     def tables(self) -> dict[str, Channel]:
-        """The channels by attribute that have a table, which is every channel but those of baskets."""
+        """The channels by attribute whose chances can be written as a table, which are all but those of baskets."""
         return {name: channel for name, channel in self.channels.items() if name not in self.baskets}
 
     @cached_property
     def attributes_with_levels(self) -> list[str]:
-        """The names of the attributes for which people choose a level."""
+        """The names of the attributes for which people choose a level (how strongly to blur)."""
         return [name for name, each in self.mechanisms.items() if each.has_levels]
 
     def total(self, priors: Mapping[str, Any], truth: Any = None) -> CombinedGuarantee:
         """Return the plan's guarantee for all reports of one person together.
 
-        ``priors``: beliefs over true codes by attribute; ``truth``: a clean table, of which only a plan reads what its
-        clear columns tell.
+        ``priors``: beliefs over true codes by attribute; ``truth``: a clean table, from which a plan's guarantee (not a
+        single mechanism's) reads what its clear columns tell; None: without.
         """
         believed = {name: priors[name] for name in self.tables if name in priors}
         return self.plan.guarantee(believed, truth=truth if self.is_plan else None)
 
     def guarantees(self, total: CombinedGuarantee) -> dict[str, Any]:
-        """Split a total into the guarantee of each attribute, or of each column of numbers that are blurred together.
+        """Split a total guarantee into that of each attribute, or of each column of numbers blurred together, by name.
 
         Where people choose a level, the guarantee is that of the level that protects least.
         """
@@ -108,12 +114,12 @@ class Subject:
         return dict(value)
 
     def beliefs(self, prior: Any) -> dict[str, Floats]:
-        """Read the argument ``prior=`` as the probabilities of the true codes of each attribute that it names."""
+        """Return the argument ``prior=`` as a dict of arrays: the probabilities of true codes, by attribute."""
         by_name = self.map_by_name(prior, "prior", self.tables)
         return {name: read_prior(self.tables[name], belief) for name, belief in by_name.items()}
 
     def draw_population(self, reports: Any, truth: Any, people: int, rng: np.random.Generator) -> Population:
-        """Return the people whom the attacks are tried on, at most ``people`` of them.
+        """Draw the people whom the attacks are tried on, at most ``people`` of them.
 
         They are a sample of ``truth`` (a clean table), or drawn from what ``reports`` let anybody reconstruct, or
         spread evenly where both are None. Without a channel that has a table the population is empty.
@@ -127,13 +133,19 @@ class Subject:
         return believed_people(self.tables, report_columns, true_columns, people, rng)
 
     def _columns(self, table: Any) -> dict[str, NDArray[Any]]:
-        """Read the columns of blurred and clear attributes; an array stands for a mechanism's only attribute."""
+        """Read the columns of blurred and clear attributes from a table, as a dict of arrays.
+
+        An array in place of a table stands for a mechanism's only attribute.
+        """
         if not self.is_plan and np.ndim(table) == 1 and not is_table(table):
             table = {ONLY: table}
         return read_columns(table, [*self.tables, *self.clear])
 
     def _at_default_level(self, reports: Any) -> dict[str, NDArray[Any]]:
-        """Read the columns of reports, with None for every report that was not sent at the default level."""
+        """Read the columns of reports.
+
+        None stands for a report at another level (strength of blur) than the default one.
+        """
         columns = self._columns(reports)
         for name in self.attributes_with_levels:
             level = read_columns(reports, [name + LEVEL_SUFFIX])[name + LEVEL_SUFFIX]
@@ -144,7 +156,10 @@ class Subject:
 
 
 def subject_of(audited: Plan | Mechanism) -> Subject:
-    """Return the subject of an audit for a plan, or for one mechanism, whose only attribute is called "answer"."""
+    """Return the subject of an audit or of advice: a plan, or a plan made around one mechanism.
+
+    The plan of a mechanism has one attribute, called "answer".
+    """
     if isinstance(audited, Plan):
         name, plan = audited.name, audited
     elif isinstance(audited, Mechanism):

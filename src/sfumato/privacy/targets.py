@@ -54,7 +54,10 @@ class BeliefTarget:
 
     @property
     def gamma(self) -> float:
-        """The γ from which on the breach is possible: ρ2(1−ρ1)/(ρ1(1−ρ2)); reports must stay strictly below it."""
+        """The γ (factor on the odds) from which on the breach is possible: ρ2(1−ρ1)/(ρ1(1−ρ2)).
+
+        Reports must stay below it.
+        """
         return float(breach_gamma(self.rho1, self.rho2))
 
     def __str__(self) -> str:
@@ -96,7 +99,7 @@ Goal = BeliefTarget | WidthTarget
 
 @dataclass(frozen=True)
 class TargetVerdict:
-    """Whether a target is met, and the sentence that says why."""
+    """The verdict on a privacy target: whether it is met, and a sentence that says why."""
 
     target: Goal
     met: bool
@@ -106,14 +109,15 @@ class TargetVerdict:
         return f"[{'met' if self.met else 'MISSED'}] {self.target}: {self.text}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as plain data, the target in words."""
+        """Return the verdict as a dict for JSON, the target in words."""
         return {"target": str(self.target), "met": self.met, "text": self.text}
 
 
 def read_targets(targets: Any, domains: Mapping[str, Any]) -> list[Goal]:
-    """Read one target or a list of them, each a text or a target already, and check the attributes that they name.
+    """Read privacy targets from their texts, one or a list of them, and check the attributes that they name.
 
-    ``domains``: the domain of every blurred attribute; a width needs an attribute whose domain is an interval.
+    A target that is a `BeliefTarget` or `WidthTarget` already is kept. ``domains``: the domain of every blurred
+    attribute; a width needs an attribute whose domain is an interval.
     """
     goals = [read_target(target) for target in (targets if isinstance(targets, (list, tuple)) else [targets])]
     for goal in goals:
@@ -126,7 +130,7 @@ def read_targets(targets: Any, domains: Mapping[str, Any]) -> list[Goal]:
 
 
 def read_target(target: Any) -> Goal:
-    """Read a target from its text ("5% to 50%", "age: 20 at 95%"); a target is returned as it is."""
+    """Read a privacy target from its text ("5% to 50%", "age: 20 at 95%"); a target object is returned as it is."""
     if isinstance(target, (BeliefTarget, WidthTarget)):
         return target
     text = str(target).strip()
@@ -145,7 +149,7 @@ def read_target(target: Any) -> Goal:
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """What an adversary sees of the people and believes about them: all that a target is judged by."""
+    """What an adversary sees of the people and believes about them: all by which privacy targets are judged."""
 
     channels: Mapping[str, Channel]  # by attribute
     priors: Mapping[str, Floats]  # beliefs over true codes by attribute; flat where one is missing
@@ -155,16 +159,16 @@ class Exposure:
     total: CombinedGuarantee | None = None  # of all reports of a person, with what is sent in the clear
 
     def with_channels(self, channels: Mapping[str, Channel]) -> Exposure:
-        """Return the exposure of the same people, under the same beliefs, through other channels."""
+        """Return the exposure of the same people, under the same beliefs, through other channels (by attribute)."""
         priors = {name: read_prior(channels[name], prior) for name, prior in self.priors.items()}
         people = None if self.population is None else self.population.with_channels(channels)
         return replace(self, channels=channels, priors=priors, population=people)
 
     def width(self, name: str, confidence: float) -> float:
-        """Return the width of the interval that an adversary has for one number, for a usual report.
+        """Return the width of the interval in which an adversary can place one number of a person, for a usual report.
 
-        It is the smallest of the stated width, the mean credible interval under the belief, and what all reports of
-        the person together leave where the covariance of the answers is known.
+        ``name``: the number's attribute. It is the smallest of the stated width, the mean credible interval under the
+        belief, and what all reports of the person together leave where the covariance of the answers is known.
         """
         if name in self.together:
             width = self.together[name]
@@ -182,7 +186,10 @@ class Exposure:
 
 
 def judge_target(goal: Goal, stated: Mapping[str, Guarantee], exposure: Exposure) -> TargetVerdict:
-    """Return the verdict on one target, by the stated guarantees for a belief and by the exposure for a width."""
+    """Return the verdict on one privacy target, by the stated guarantees for a belief and by the exposure for a width.
+
+    ``stated``: the guarantee of every attribute; ``exposure``: what an adversary sees and believes.
+    """
     if isinstance(goal, BeliefTarget):
         return judge_belief(goal, stated, exposure.times, exposure.total)
     reached = exposure.width(goal.attribute, goal.confidence)
@@ -193,7 +200,7 @@ def judge_target(goal: Goal, stated: Mapping[str, Guarantee], exposure: Exposure
 def judge_belief(
     goal: BeliefTarget, stated: Mapping[str, Guarantee], times: int = 1, sent: CombinedGuarantee | None = None
 ) -> TargetVerdict:
-    """Return the verdict on a belief target: met where γ of the reports that it names excludes the breach.
+    """Return the verdict on a belief target: met if the reports' γ (largest factor on the odds) excludes the breach.
 
     ``stated``: the guarantee of every attribute; ``times``: how often everybody answers with fresh noise; ``sent``: the
     guarantee of everything that a person sends. Where the breach is possible, the sentence shows a report that causes
@@ -220,10 +227,10 @@ def judge_belief(
 
 
 def _read_share(number: str, in_percent: str) -> float:
-    """Return a share from its digits, which are percent where ``in_percent`` is not empty."""
+    """Return a share from its digits, which are percent where ``in_percent`` (the text after them) is not empty."""
     return float(number) / (100 if in_percent else 1)
 
 
 def _share_text(share: float) -> str:
-    """Write a share in percent with the digits it was given with: 5 %, 99.9 %."""
+    """Write a share as text in percent, with the digits it was given with: 5 %, 99.9 %."""
     return f"{in_words(100 * share)} %"

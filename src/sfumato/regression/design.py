@@ -32,7 +32,7 @@ Chosen by judgement: far above rounding (1e−12), far below the variance of any
 
 @dataclass(frozen=True, eq=False)
 class RegressionTerm:
-    """A column as it enters a regression: one feature for a column of numbers, one a category but for the reference.
+    """A column to explain by, as it enters a regression: one feature for numbers, one for each category but one.
 
     ``names``: the features' names. ``numbers[person, feature]``: the values, for a blurred column unbiased numbers; NaN
     where missing. ``excess[person, feature]``: for a blurred column the unbiased square less the square of the unbiased
@@ -61,7 +61,7 @@ class CategoricalOutcome:
 
 
 def term_of(name: str, reports: Reports, domain: Any, reference: Any) -> RegressionTerm:
-    """Make the term of a column.
+    """Turn a column of a table into the numbers by which it enters a regression.
 
     ``domain``: the column's domain in the plan (None: not known). ``reference``: the category that others are compared
     with (None: the last).
@@ -80,36 +80,42 @@ def term_of(name: str, reports: Reports, domain: Any, reference: Any) -> Regress
 
 
 def is_labels(values: NDArray[Any], domain: Any) -> bool:
-    """Return whether a clear column holds categories: by the plan's domain, or because a value is not a number."""
+    """Return whether a column that is not blurred holds categories and not numbers.
+
+    It does if the plan's ``domain`` says so, or a value is not a number. ``domain``: None: not known.
+    """
     if isinstance(domain, Categories) or values.dtype.kind in "biuf":
         return isinstance(domain, Categories)
     return any(isinstance(value, bool) or not isinstance(value, (Number, type(None))) for value in values.tolist())
 
 
 def _clear_labels(name: str, values: NDArray[Any], domain: Any) -> tuple[Hashable, ...]:
-    """Return the categories of a clear column: those of the plan's domain, otherwise those that occur."""
+    """Return the different categories of a column that is not blurred, one label each.
+
+    Those of the plan's ``domain``; where that is None, those that occur among ``values``.
+    """
     return _few(name, tuple(domain.labels) if isinstance(domain, Categories) else known_labels(values))
 
 
 def _blurred_labels(column: Column) -> tuple[Hashable, ...]:
-    """Return the categories of a blurred column."""
+    """Return the categories that people may answer in a blurred column: its channel's, one label each."""
     return _few(column.name, tuple(next(iter(column.levels.values())).domain.labels))  # type: ignore[union-attr]
 
 
 def _few(name: str, labels: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
-    """Return the labels of a column; raise ValueError if they are more than MOST_CATEGORIES."""
+    """Return the labels of a column unchanged; raise ValueError if they are more than MOST_CATEGORIES."""
     if len(labels) > MOST_CATEGORIES:
         raise ValueError(f"column {name!r} has {len(labels)} categories; a regression takes {MOST_CATEGORIES} at most")
     return labels
 
 
 def _of_categories(column: Column) -> bool:
-    """Return whether a blurred column is of categories."""
+    """Return whether the true answers of a blurred column are categories, and not numbers."""
     return isinstance(next(iter(column.levels.values())).domain, Categories)
 
 
 def _names(name: str, labels: tuple[Hashable, ...], indices: NDArray[np.int64]) -> tuple[str, ...]:
-    """Return the coefficients' names, "column = label", of the categories with these indices.
+    """Return the names of coefficients, "column = label", one for each category whose index is among ``indices``.
 
     Where two labels are the same text (1 and "1"), they are written as Python writes them.
     """
@@ -119,13 +125,16 @@ def _names(name: str, labels: tuple[Hashable, ...], indices: NDArray[np.int64]) 
 
 
 def _check_several(name: str, labels: tuple[Hashable, ...]) -> None:
-    """Raise ValueError if a column has fewer than two categories."""
+    """Raise ValueError if a column has fewer than two categories. ``name``: the column's, for the error."""
     if len(labels) < 2:
         raise ValueError(f"column {name!r} has {'one category only' if labels else 'no value'}; leave it out")
 
 
 def _others(name: str, labels: tuple[Hashable, ...], reference: Any) -> NDArray[np.int64]:
-    """Return the indices of all categories but the reference, which is the last unless another is named."""
+    """Return the indices of all categories but the one that others are compared with (the reference).
+
+    ``labels``: the categories. ``reference``: its label; None: the last.
+    """
     _check_several(name, labels)
     index_of: dict[Hashable, int] = {**{str(label): index for index, label in enumerate(labels)}, **places_of(labels)}
     if reference is not None and reference not in index_of and str(reference) not in index_of:
@@ -136,7 +145,10 @@ def _others(name: str, labels: tuple[Hashable, ...], reference: Any) -> NDArray[
 
 
 def _blurred_categories(column: Column, reference: Any) -> RegressionTerm:
-    """Make the term of a blurred column of categories."""
+    """Turn a blurred column of categories into the numbers by which it enters a regression.
+
+    One feature for each category but the ``reference`` (None: the last): a number that on average is 1 or 0.
+    """
     labels = _blurred_labels(column)
     others = _others(column.name, labels, reference)
     numbers = _by_level(column, [_inverse(column.name, level)[others].T for level in column.levels.values()])
@@ -144,7 +156,7 @@ def _blurred_categories(column: Column, reference: Any) -> RegressionTerm:
 
 
 def _blurred_numbers(column: Column) -> RegressionTerm:
-    """Make the term of a blurred column of numbers."""
+    """Turn a blurred column of numbers into the numbers, right on average, by which it enters a regression."""
     channels = list(column.levels.values())
     numbers = _by_level(column, [_numbers(column.name, level)[:, None] for level in channels])
     squares = _by_level(column, [_squares(column.name, level)[:, None] for level in channels])
@@ -152,7 +164,10 @@ def _blurred_numbers(column: Column) -> RegressionTerm:
 
 
 def numbers_of(name: str, reports: Reports) -> Floats:
-    """Return the numbers of a column as the outcome of a linear regression; unbiased ones where it is blurred."""
+    """Return the numbers of a column that a linear regression explains, one a person, NaN where missing.
+
+    Where the column is blurred they are right on average.
+    """
     if reports.channels[name] is None:
         return term_of(name, reports, None, None).numbers[:, 0]
     column = reports.column(name)
@@ -160,7 +175,11 @@ def numbers_of(name: str, reports: Reports) -> Floats:
 
 
 def _by_level(column: Column, tables: list[Floats]) -> Floats:
-    """Return tables[level][report] for each person; NaN where the report is missing."""
+    """Look up each person's report: return a row of numbers for each, tables[level][report code].
+
+    NaN where the report is missing. ``tables``: for each level (strength of blurring that people chose) one row of
+    numbers a report code.
+    """
     rows = np.full((column.present.size, tables[0].shape[1]), np.nan)
     for index, table in enumerate(tables):
         own = (column.present >= 0) & (True if column.level is None else column.level == index)
@@ -169,7 +188,10 @@ def _by_level(column: Column, tables: list[Floats]) -> Floats:
 
 
 def _inverse(name: str, channel: Channel) -> Floats:
-    """Return the left inverse of a channel's table; raise ValueError where some categories have the same reports."""
+    """Return the matrix [category, report] that undoes a channel on average: the left inverse of its table of chances.
+
+    ``name``: the column's, for the error where some categories have the same reports.
+    """
     try:
         return left_inverse(channel.matrix())
     except ValueError:
@@ -177,7 +199,10 @@ def _inverse(name: str, channel: Channel) -> Floats:
 
 
 def _numbers(name: str, channel: Channel) -> Floats:
-    """Return u of each report code, with E[u | x] = x; raise ValueError where the channel has none."""
+    """Return for each report code a number u that is the true value on average, E[u | x] = x.
+
+    ``name``: the column's, for the error where the channel has no such numbers.
+    """
     numbers = unbiased_numbers(channel)
     if numbers is None:
         raise ValueError(f"reports of {name!r} do not follow the value on average; blur it by sf.Gaussian or such")
@@ -186,7 +211,9 @@ def _numbers(name: str, channel: Channel) -> Floats:
 
 @lru_cache(maxsize=64)
 def _squares(name: str, channel: Channel) -> Floats:
-    """Return v of each report code, with E[v | x] = x²; raise ValueError where the channel has none.
+    """Return for each report code a number v that is the true value's square on average, E[v | x] = x².
+
+    ``name``: the column's, for the error where the channel has no such numbers.
 
     v = (u² − a − b·u)/c, where E[u² | x] = a + b·x + c·x²
     """
@@ -201,7 +228,11 @@ def _squares(name: str, channel: Channel) -> Floats:
 
 
 def answer_of(name: str, reports: Reports, domain: Any, reference: Any) -> CategoricalOutcome:
-    """Make the outcome of a logistic regression from a column of categories; the reference comes first."""
+    """Turn a column of categories into the outcome of a logistic regression; the reference category comes first.
+
+    ``domain``: what the plan allows (None: not known). ``reference``: the category that the log odds are against (None:
+    the last).
+    """
     if reports.channels[name] is None:
         values = reports.values(name)
         labels = _clear_labels(name, values, domain)
@@ -225,5 +256,5 @@ def answer_of(name: str, reports: Reports, domain: Any, reference: Any) -> Categ
 
 
 def domains_in(channels: Any) -> Mapping[str, Any]:
-    """Return the domain of every attribute of a plan by name; nothing where ``channels`` is not a plan."""
+    """Return what may be answered to each question of a plan, its domain, by name; {} if ``channels`` is no plan."""
     return {name: attribute.domain for name, attribute in getattr(channels, "attributes", {}).items()}

@@ -28,7 +28,7 @@ above rounding (1e−15), far below what errors of coefficients could bear."""
 
 
 def fit_linear(terms: list[RegressionTerm], y: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Fit a linear regression; return β and its covariance.
+    """Fit a linear regression; return (the coefficients, their covariance matrix).
 
     ``terms``: the columns. ``y``: the outcome, one number a person. ``weights``: one a person, of mean 1.
     """
@@ -58,7 +58,9 @@ def fit_linear(terms: list[RegressionTerm], y: Floats, weights: Floats) -> tuple
 
 
 def _blurred(terms: list[RegressionTerm], scale: Floats) -> Iterator[tuple[slice, Floats, bool]]:
-    """Yield (columns of its features, excess in units of ``scale``, whether they are categories) of each blurred term.
+    """Yield for each blurred column what the fit must correct: (its features, their excess, whether categories).
+
+    The features are a slice of all; the excess is that of `RegressionTerm`, in units of ``scale`` squared.
     """
     start = 0
     for term in terms:

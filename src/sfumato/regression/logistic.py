@@ -14,23 +14,25 @@ this is ordinary logistic regression.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from sfumato.domain import Floats
+from sfumato.evidence import climb
+from sfumato.evidence.fisher import scoring_step
+from sfumato.evidence.observed import LEAST_DOUBLE
 from sfumato.regression.design import CategoricalOutcome
 
 MOST_STEPS = 60
 """The most steps of Fisher scoring. Chosen by judgement: fits that have a maximum take about ten; one that takes all of
 them counts as not bounded."""
 
-SHORTEST = 20
-"""The most halvings of a step, to a millionth of its length: below, the likelihood changes by rounding only."""
-
 FURTHEST = 5.0
 """The most by which one step may move anybody's log odds. Chosen by judgement: a longer step from far below the maximum
-overshoots and is halved."""
+overshoots and is shortened."""
 
 ENOUGH = 1e-10
 """The gain in log-likelihood, promised by the next step, below which the fit has arrived: far below the 1/2 that one
@@ -42,7 +44,7 @@ RUN_OFF = 15.0
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """The result of a logistic regression.
+    """The result of fitting a logistic regression: coefficients with their covariance.
 
     ``coef``: β[category but the first, column], row after row. ``covariance``: that of ``coef``, infinite where
     ``bounded`` is False: the likelihood has no maximum. ``log_likelihood``: Σ w log P at β.
@@ -55,85 +57,101 @@ class LogisticFit:
 
 
 def fit_logistic(numbers: Floats, answer: CategoricalOutcome, weights: Floats, *, robust: bool) -> LogisticFit:
-    """Fit a logistic regression by Fisher scoring.
+    """Fit a logistic regression, by climbing to the largest likelihood (Fisher scoring).
 
     ``numbers[person, column]``: the columns. ``answer``: the outcome. ``weights``: one a person. ``robust``: compute
     the sandwich covariance, which weights need. Nothing may be missing.
     """
     scale = np.sqrt(np.mean(numbers**2, axis=0))
-    model = _Model(numbers / scale, answer, weights)
-    state, better = model.at(np.zeros((len(answer.labels) - 1, scale.size))), None
-    for _ in range(MOST_STEPS):
-        better = model.uphill(state)
-        if better is None or model.run_off(better):
-            break
-        state = better
+    start = LogisticPoint(numbers / scale, answer, weights, np.zeros((len(answer.labels) - 1, scale.size)))
+    top = climb(start, steps=MOST_STEPS, enough=ENOUGH)
+    score, information = top.slopes
     unit = np.tile(scale, len(answer.labels) - 1)
-    bounded = better is None and np.linalg.matrix_rank(model.information(state), hermitian=True) == unit.size
-    covariance = model.covariance(state, robust) if bounded else np.full((unit.size, unit.size), np.inf)
-    return LogisticFit(state.beta.ravel() / unit, covariance / np.outer(unit, unit), state.value, bool(bounded))
+    arrived = float(score @ scoring_step(information, score)) < ENOUGH
+    bounded = arrived and np.linalg.matrix_rank(information, hermitian=True) == unit.size
+    covariance = top.covariance(robust) if bounded else np.full((unit.size, unit.size), np.inf)
+    return LogisticFit(top.beta.ravel() / unit, covariance / np.outer(unit, unit), top.value, bool(bounded))
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
-    """β, its log-likelihood Σ w log P, the slope of log P in each zᵀβ_t, and σ."""
+class LogisticPoint:
+    """A point on the way to the largest likelihood: coefficients β, and the likelihood of the reports there.
 
-    beta: Floats
-    value: float
-    slope: Floats
-    sigma: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class _Model:
-    """The likelihood of the reports as a function of β, for columns ``z[person, column]``."""
+    `climb` goes from point to point. ``z[person, column]``: the columns to explain by. ``answer``: the outcome.
+    ``weights``: of each person. ``beta[category but the first, column]``: the coefficients.
+    """
 
     z: Floats
     answer: CategoricalOutcome
     weights: Floats
+    beta: Floats
 
-    def at(self, beta: Floats) -> _State:
-        """Return the log-likelihood at β with its slopes."""
-        odds = np.hstack([np.zeros((len(self.z), 1)), self.z @ beta.T])
+    @cached_property
+    def sigma(self) -> Floats:
+        """P(category | columns) at these coefficients, as an array [person, category] with rows that sum to 1.
+
+        Of the true outcome, without regard to the person's report.
+        """
+        odds = np.hstack([np.zeros((len(self.z), 1)), self.z @ self.beta.T])
         sigma = np.exp(odds - odds.max(axis=1, keepdims=True))
-        sigma /= sigma.sum(axis=1, keepdims=True)
-        both = self.answer.chances * sigma
-        p_report = np.maximum(both.sum(axis=1), 1e-300)
-        return _State(beta, float(self.weights @ np.log(p_report)), (both / p_report[:, None] - sigma)[:, 1:], sigma)
+        return np.asarray(sigma / sigma.sum(axis=1, keepdims=True))
 
-    def uphill(self, state: _State) -> _State | None:
-        """Make one step of Fisher scoring, halved until the likelihood does not fall; None at the maximum."""
-        gradient = (state.slope.T @ (self.weights[:, None] * self.z)).ravel()
-        step = np.linalg.lstsq(self.information(state), gradient, rcond=1e-12)[0]
-        if float(step @ gradient) < ENOUGH:
-            return None
-        step = step.reshape(state.beta.shape)
-        longest = min(1.0, FURTHEST / float(np.abs(self.z @ step.T).max()))
-        trials = (self.at(state.beta + longest * 0.5**halved * step) for halved in range(SHORTEST))
-        return next((trial for trial in trials if trial.value >= state.value), None)
+    @cached_property
+    def _with_report(self) -> tuple[Floats, Floats]:
+        """The chances of the person's report at these coefficients, as two arrays.
 
-    def run_off(self, state: _State) -> bool:
-        """Return whether the median of the absolute log odds is beyond RUN_OFF: β grows without bound."""
-        return float(np.median(np.abs(self.z @ state.beta.T))) > RUN_OFF
+        P(category and report), [person, category], and P(report), [person].
+        """
+        both = self.answer.chances * self.sigma
+        return both, np.maximum(both.sum(axis=1), LEAST_DOUBLE)
 
-    def information(self, state: _State) -> Floats:
-        """Return Fisher's information of β, Σ w·(information of one report) ⊗ z zᵀ."""
-        others, columns = state.beta.shape
+    @cached_property
+    def value(self) -> float:
+        """The log-likelihood of all reports at these coefficients: Σ w log P(report)."""
+        return float(self.weights @ np.log(self._with_report[1]))
+
+    @cached_property
+    def slope(self) -> Floats:
+        """How log P(report) changes with each zᵀβ_t, its slope, as an array [person, category but the first]."""
+        both, p_report = self._with_report
+        return np.asarray((both / p_report[:, None] - self.sigma)[:, 1:])
+
+    @cached_property
+    def slopes(self) -> tuple[Floats, Floats]:
+        """First and expected second derivatives of the log-likelihood by the coefficients: (score, information).
+
+        A vector and a matrix over the entries of β, row after row; the information is Σ w·(that of one report) ⊗ z zᵀ.
+        """
+        score = (self.slope.T @ (self.weights[:, None] * self.z)).ravel()
+        others = len(self.beta)
         inner = np.zeros((len(self.z), others + 1, others + 1))
         for index, law in enumerate(self.answer.laws):
             own = self.answer.level == index
             pairs = (law[:, :, None] * law[:, None, :]).reshape(len(law), -1)
-            inverse = 1 / np.maximum(state.sigma[own] @ law.T, 1e-300)
+            inverse = 1 / np.maximum(self.sigma[own] @ law.T, LEAST_DOUBLE)
             inner[own] = (inverse @ pairs).reshape(-1, others + 1, others + 1)
-        moves = state.sigma[:, :, None] * (np.eye(others + 1)[:, 1:] - state.sigma[:, None, 1:])  # J from β₁ on
+        moves = self.sigma[:, :, None] * (np.eye(others + 1)[:, 1:] - self.sigma[:, None, 1:])  # J from β₁ on
         inner = self.weights[:, None, None] * (np.swapaxes(moves, 1, 2) @ inner @ moves)
         blocks = np.einsum("nab,ni,nj->aibj", inner, self.z, self.z, optimize=True)
-        return np.asarray(blocks.reshape(others * columns, others * columns))
+        return score, np.asarray(blocks.reshape(self.beta.size, self.beta.size))
 
-    def covariance(self, state: _State, robust: bool) -> Floats:
-        """Return the covariance of β: the inverse information, or with ``robust`` the sandwich."""
-        inverse = np.asarray(np.linalg.inv(self.information(state)), dtype=np.float64)
+    def moved(self, step: Floats) -> Self | None:
+        """Return the point that a step leads to, shortened so that nobody's log odds move by more than FURTHEST.
+
+        ``step``: the change of β, row after row. None where the log odds grow without bound.
+        """
+        step = step.reshape(self.beta.shape)
+        length = min(1.0, FURTHEST / max(float(np.abs(self.z @ step.T).max()), LEAST_DOUBLE))
+        ahead = replace(self, beta=self.beta + length * step)
+        return None if float(np.median(np.abs(self.z @ ahead.beta.T))) > RUN_OFF else ahead
+
+    def covariance(self, robust: bool) -> Floats:
+        """Return the covariance matrix of the coefficients: the inverse information, or with ``robust`` the sandwich.
+
+        The sandwich holds where people have different weights.
+        """
+        inverse = np.asarray(np.linalg.inv(self.slopes[1]), dtype=np.float64)
         if not robust:
             return inverse
-        scores = (state.slope[:, :, None] * self.z[:, None, :]).reshape(len(self.z), -1) * self.weights[:, None]
+        scores = (self.slope[:, :, None] * self.z[:, None, :]).reshape(len(self.z), -1) * self.weights[:, None]
         return np.asarray(inverse @ (scores.T @ scores) @ inverse)

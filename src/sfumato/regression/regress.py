@@ -71,7 +71,11 @@ def regress(
 
 
 def _selected(table: Any, channels: Any, outcome: str, on: Any, weights: Any) -> tuple[Reports, list[str]]:
-    """Return the reports of the outcome and the columns ``on``, in memory, and the list of these columns' names."""
+    """Return (the reports of the columns of a regression, in memory; the names of the columns to explain by).
+
+    The reports are those of the column to explain, ``outcome``, and the columns ``on``, with their weights. The
+    parameters are those of `regress`; a column that is missing or named twice is an error.
+    """
     names = [on] if isinstance(on, str) else list(on)
     if not names:
         raise ValueError("on= names no column; give those to regress on")
@@ -95,14 +99,20 @@ def _selected(table: Any, channels: Any, outcome: str, on: Any, weights: Any) ->
 
 
 def _channels_in(table: Any, plan: Plan) -> dict[str, Any]:
-    """Return the channels of a plan, by name, for the blurred columns that a table has."""
+    """Return the channels of a plan for the blurred columns that a table has, by name.
+
+    An error where the table names another plan as the one that made its reports.
+    """
     plain = Reports(table, plan, target=False)
     plain.check_origin()
     return {name: plan.attributes[name].channel for name in plain.names if plan.attributes[name].channel}
 
 
 def _weights_beside(table: Any, channels: Any, name: str) -> Floats:
-    """Return the weights in a clear column that is also part of the regression."""
+    """Return how many people each report stands for, from a column that is itself part of the regression.
+
+    ``name``: the column's, which must not be blurred.
+    """
     reports = Reports(table, channels, target=False)
     if name not in reports.names or reports.channels[name] is not None:
         raise ValueError(f"weights={name!r} is no clear column of the table; name one that is")
@@ -110,7 +120,9 @@ def _weights_beside(table: Any, channels: Any, name: str) -> Floats:
 
 
 def _kind(kind: str | None, outcome: str, reports: Reports, domains: Mapping[str, Any]) -> str:
-    """Return "linear" for an outcome of numbers, "logistic" for categories; check ``kind`` against it if it is given.
+    """Return the kind of regression: "linear" for an outcome of numbers, "logistic" for categories.
+
+    ``kind``: the one that was asked for, returned after a check that the outcome fits it; None: none was.
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind={kind!r} is unknown; use {listed(KINDS, 'or')}")
@@ -129,7 +141,10 @@ def _kind(kind: str | None, outcome: str, reports: Reports, domains: Mapping[str
 def _linear(
     reports: Reports, outcome: str, names: list[str], domains: Mapping[str, Any], reference: Mapping[str, Any]
 ) -> Regression:
-    """Fit the linear regression of an outcome on columns."""
+    """Fit the linear regression of ``outcome`` on the columns ``names``, of those who answered everything.
+
+    ``domains``: by column what may be answered. ``reference``: by column the category that others are compared with.
+    """
     terms = [term_of(name, reports, domains.get(name), reference.get(name)) for name in names]
     y = numbers_of(outcome, reports)
     complete, weights, worth = _complete(reports, [outcome, *names], [y[:, None], *(term.numbers for term in terms)])
@@ -146,7 +161,10 @@ def _linear(
 def _logistic(
     reports: Reports, outcome: str, names: list[str], domains: Mapping[str, Any], reference: Mapping[str, Any]
 ) -> Regression:
-    """Fit the logistic regression of an outcome on columns."""
+    """Fit the logistic regression of ``outcome`` on the columns ``names``, of those who answered everything.
+
+    ``domains``: by column what may be answered. ``reference``: by column the category that others are compared with.
+    """
     blurred = [name for name in names if reports.channels[name] is not None]
     if blurred:
         raise ValueError(f"a logistic regression needs clear columns, and {blurred[0]!r} is blurred; leave it out")
@@ -170,9 +188,10 @@ def _logistic(
 
 
 def _complete(reports: Reports, names: list[str], columns: list[Floats]) -> tuple[Any, Floats, float]:
-    """Return which people answered everything, their weights (of mean 1), and (Σw)²/Σw².
+    """Return (who answered everything, their weights, how many people of equal weight would have the same error).
 
-    The last is how many people of equal weight would have the same error.
+    One truth value for each person; one weight, of mean 1, for each who answered everything; and (Σw)²/Σw².
+    ``columns``: for each of ``names`` its numbers, one row a person, NaN where missing.
     """
     complete = ~np.isnan(np.hstack(columns)).any(axis=1)
     weights = np.ones(complete.size) if reports.weights is None else np.asarray(reports.weights, dtype=float)
@@ -191,17 +210,20 @@ def _complete(reports: Reports, names: list[str], columns: list[Floats]) -> tupl
 
 
 def _constant(people: Any) -> RegressionTerm:
-    """Return the term of the constant, 1 for everybody."""
+    """Return the column of the constant as it enters a regression: 1 for each of so many ``people``."""
     return RegressionTerm((CONSTANT,), np.ones((int(people), 1)))
 
 
 def _only(term: RegressionTerm, complete: Any) -> RegressionTerm:
-    """Return a term with those people alone whom ``complete`` marks."""
+    """Return a column of a regression with those people alone whom ``complete``, one truth value each, marks."""
     return replace(term, numbers=term.numbers[complete], excess=None if term.excess is None else term.excess[complete])
 
 
 def _check_clear(numbers: Floats, terms: list[RegressionTerm]) -> None:
-    """Raise ValueError for a clear column that is a linear function of the columns before it."""
+    """Raise ValueError for a column that is not blurred and is a linear function of those before it.
+
+    ``numbers[person, column]``: the values of such columns. ``terms``: all columns.
+    """
     names = [name for term in terms if term.excess is None for name in term.names]
     scaled = numbers / np.maximum(np.abs(numbers).max(axis=0), 1e-300)
     left = np.abs(np.diag(np.linalg.qr(scaled, mode="r"))) if len(scaled) >= len(names) else np.zeros(0)
@@ -213,7 +235,9 @@ def _check_clear(numbers: Floats, terms: list[RegressionTerm]) -> None:
 
 
 def _rare(terms: list[RegressionTerm], weights: Floats) -> tuple[str, ...]:
-    """Return a message for each blurred category that perhaps nobody has: its coefficient is less sure than its error.
+    """Return sentences of warning, one for each blurred category that perhaps nobody has.
+
+    Its coefficient is less sure than its standard error says. ``weights``: of each person.
     """
     messages = []
     for term in (term for term in terms if term.apart):

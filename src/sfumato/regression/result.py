@@ -46,12 +46,12 @@ class Regression:
 
     @property
     def stderr(self) -> Floats:
-        """The standard error of each coefficient."""
+        """The standard error of each coefficient, as an array in the order of ``names``."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     @property
     def z(self) -> Floats:
-        """Each coefficient divided by its standard error."""
+        """Each coefficient divided by its standard error, as an array in the order of ``names``."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.coef / self.stderr)
 
@@ -61,7 +61,7 @@ class Regression:
         return two_sided(self.z)
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
-        """Return (low, high), the bounds of every coefficient's confidence interval.
+        """Return (low, high), two arrays of the bounds of every coefficient's confidence interval.
 
         ``confidence``: the chance that an interval holds the true coefficient, between 0 and 1.
         """
@@ -78,7 +78,7 @@ class Regression:
         return WithError(float(self.coef[index]), float(self.stderr[index]))
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the table of coefficients."""
+        """Return the table of coefficients as a dict of columns: name, coef, stderr, z, p."""
         return {"name": list(self.names), "coef": self.coef, "stderr": self.stderr, "z": self.z, "p": self.p}
 
     def rows(self) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a function of `exchange`, which is loaded when it is first used."""
+    """Return a function of `exchange` by its name; the module is imported only when one is first used."""
     if name in ("save_onnx", "check_exchangeable"):
         return getattr(import_module("sfumato.shipping.exchange"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

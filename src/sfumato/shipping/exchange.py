@@ -44,7 +44,7 @@ NO_LABEL = -1.0
 
 
 def save_onnx(model: Any, path: str | Path, *, plan: Plan | None = None) -> None:
-    """Write a fitted tree to an .onnx file, whole or not at all.
+    """Write a fitted decision tree to an .onnx file, for other programs; the file is written whole or not at all.
 
     ``model``: a learner that predicts by one tree. ``path``: the file. ``plan``: adds bounds of the numbers to the
     file's metadata (None: without).
@@ -68,7 +68,10 @@ def save_onnx(model: Any, path: str | Path, *, plan: Plan | None = None) -> None
 
 
 def check_exchangeable(method: str) -> None:
-    """Raise an error if models of a ``method`` cannot be written as ONNX: onnx is missing, or it grows no tree."""
+    """Raise an error if models of a training method cannot be written as ONNX: onnx is missing, or no tree is grown.
+
+    ``method``: a key of `METHODS`.
+    """
     import_onnx()
     if METHODS[method][0] != "TreeClassifier":
         raise ValueError(f"method {method} grows no tree, and only trees go to ONNX; name the file .json")
@@ -84,14 +87,17 @@ def import_onnx() -> Any:
 
 
 def column_of(feature: Feature, plan: Plan | None) -> dict[str, Any]:
-    """Return the description of a column for the metadata: its name, and its labels or bounds."""
+    """Return a dict that describes a column of answers in an ONNX file: its name, and its labels or bounds."""
     if feature.labels is not None:
         return {"name": feature.name, "labels": list(feature.labels)}
     return reading(feature.name, plan, is_number=True)
 
 
 def graph_of(tree: Tree, features: list[Feature], classes: list[Any]) -> Any:
-    """Return the ONNX graph from answers to label and probabilities: the leaf of each row, looked up in two tables."""
+    """Return the ONNX graph from answers to labels and probabilities: each row's leaf, looked up in two tables.
+
+    ``features``: the columns that the tree reads; ``classes``: the labels that it predicts.
+    """
     onnx = import_onnx()
     node, typed = onnx.helper.make_node, onnx.helper.make_tensor_value_info
     counts = tree.counts[tree.column == LEAF]
@@ -116,7 +122,7 @@ def graph_of(tree: Tree, features: list[Feature], classes: list[Any]) -> Any:
 
 
 def ensemble(tree: Tree, features: list[Feature]) -> dict[str, Any]:
-    """Return the attributes of a TreeEnsemble of one tree, in which each leaf's weight is its number."""
+    """Return the attributes of ONNX's node TreeEnsemble for one tree, a dict; its output is the leaf's number."""
     tensor = import_onnx().numpy_helper.from_array
     inner, leaves = np.flatnonzero(tree.column != LEAF), np.flatnonzero(tree.column == LEAF)
     index_of = np.zeros(tree.column.size, np.int64)
@@ -140,7 +146,11 @@ def ensemble(tree: Tree, features: list[Feature]) -> dict[str, Any]:
 
 
 def test_at(tree: Tree, features: list[Feature], node: int) -> tuple[int, float, list[float]]:
-    """Return the test that sends people to the left at a node: (its number, the split, the indices of labels)."""
+    """Return the test that sends people to the left at a node of a tree, in ONNX's terms.
+
+    It is (number of the kind of test, the split of a number, the indices of the labels that go left); the last is empty
+    for numbers.
+    """
     if not features[tree.column[node]].categorical:
         return BELOW, float(tree.cut[node]), []
     label_indices = np.flatnonzero(tree.bins[node]).astype(float).tolist()
@@ -148,9 +158,9 @@ def test_at(tree: Tree, features: list[Feature], node: int) -> tuple[int, float,
 
 
 def with_a_test(tree: Tree) -> Tree:
-    """Return a tree with a test at its root: a tree of one leaf becomes a test with two equal leaves.
+    """Return a tree with a test at its root, as ONNX's TreeEnsemble requires.
 
-    A TreeEnsemble must have at least one test.
+    A tree of one leaf gets a test with two equal leaves.
     """
     if tree.column.size > 1:
         return tree

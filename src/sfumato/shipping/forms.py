@@ -21,7 +21,7 @@ def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Ma
     """Write a fitted model to a .json file, whole or not at all.
 
     ``model``: a fitted learner of the public list. ``path``: the file. ``plan``: the plan of the reports it was learned
-    from. ``measured``: its measured accuracies, as plain data.
+    from (None: not known). ``measured``: its measured accuracies, as a dict (None: none).
     """
     text = dumps(model, plan=plan, measured=measured)
     file = Path(path)
@@ -31,7 +31,10 @@ def save(model: Any, path: str | Path, *, plan: Plan | None = None, measured: Ma
 
 
 def dumps(model: Any, *, plan: Plan | None = None, measured: Mapping[str, Any] | None = None) -> str:
-    """Return a fitted model as the text of its file; parameters as in `save`."""
+    """Return a fitted model as the text of its JSON file, the text that `save` writes.
+
+    ``model``: a fitted learner; ``plan``: the plan of the reports it was learned from; ``measured``: its accuracies.
+    """
     kind = type(model).__name__
     if kind not in KINDS:
         raise TypeError(f"a {kind} cannot be shipped; use one of {', '.join(KINDS)}")
@@ -44,16 +47,20 @@ def dumps(model: Any, *, plan: Plan | None = None, measured: Mapping[str, Any] |
 
 
 def device_part(model: Any, plan: Plan | None) -> dict[str, Any]:
-    """Return the part of a model's file that a device evaluates, with a tree's rules in the plan's language."""
+    """Return the part of a model's file that devices evaluate, a dict: what it reads of a person, and how it predicts.
+
+    The rules of a tree are written in the language that the plan names for its respondents (English without a plan).
+    """
     form = model.device_form(voice("en" if plan is None else plan.language))
     reads = [reading(name, plan, j in form.numbers) for j, name in enumerate(model.attribute_names_)]
     return {"reads": reads, **form.data}
 
 
 def reading(name: str, plan: Plan | None, is_number: bool) -> dict[str, Any]:
-    """Return how a device checks an answer: its labels or bounds, and the channel's rules for missing and outside.
+    """Return a dict by which a device checks the answer to one attribute before a model reads it.
 
-    Without a plan a number must be finite, and any label is taken.
+    Its keys are ``name``, the domain's ``labels`` or bounds, and ``missing`` and ``outside``, what the channel does
+    with such answers. Without a plan a number must be finite, and any label is taken.
     """
     attribute = plan.attributes.get(name) if plan is not None else None
     if attribute is None or not isinstance(attribute.domain, Interval | Categories):

@@ -65,11 +65,14 @@ class Shipped:
 
     @cached_property
     def guarantee(self) -> Mapping[str, Any]:
-        """The plan's guarantee as plain data, its sentences under "words"; it is computed from the plan, not read."""
+        """The privacy guarantee of the plan as a dict, its sentences under "words".
+
+        It is computed from the plan, not read from the model's file; empty without a plan.
+        """
         return {} if self.plan is None else promise_of(self.plan)
 
     def predict(self, table: Any) -> Any:
-        """Predict the class of each person from their true values.
+        """Predict the class of each person from their true values; return an array of labels.
 
         ``table``: a table, a mapping of columns, or a mapping of one person's answers (which gives one class).
         """
@@ -77,13 +80,17 @@ class Shipped:
         return classes[0] if _is_one_person(table) else classes
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
-        """Return the probability of each class in ``model.classes_``, one row a person; ``table`` as in `predict`."""
+        """Return the probability of each class as an array: a row a person, a column a label of ``model.classes_``.
+
+        ``table``: as in `predict`.
+        """
         return np.asarray(self._apply(self.model.predict_proba, table), dtype=np.float64)
 
     def predictions(self, table: Any, probabilities: bool = False) -> dict[str, NDArray[Any]]:
-        """Predict as columns of a table: the class under the class attribute's name.
+        """Predict the class of each person; return a dict of columns, to be written as a table.
 
-        ``table``: as in `predict`. ``probabilities``: add P(class) under ``<name>=<class>`` for every class.
+        The predicted labels stand under the name of the plan's class. ``table``: as in `predict`. ``probabilities``:
+        add P(class) under ``<name>=<class>`` for every class.
         """
         name = (self.plan and self.plan.target) or "class"
         columns = {name: np.asarray(self.predict(table))}
@@ -93,7 +100,7 @@ class Shipped:
         return columns
 
     def rules(self, table: Any) -> list[list[str]] | None:
-        """Return the conditions of the tree that decided about each person, in the plan's language.
+        """Return for each person a list of sentences: the conditions of the tree that decided, in the plan's language.
 
         ``table``: as in `predict`. None where the model is not a tree.
         """
@@ -109,7 +116,10 @@ class Shipped:
         return reasons(tree, features, compared(features, list(columns.values())), say)
 
     def _apply(self, method: Callable[[Any], Any], table: Any) -> Any:
-        """Return ``method`` of the columns that the model reads, checked against the plan."""
+        """Call a learner's ``method`` (such as predict) with the columns that the model reads, and return the result.
+
+        ``table``: of people; its columns are checked against the plan.
+        """
         people = people_of(table, self.model.attribute_names_, self.plan)
         with warnings.catch_warnings():  # the columns are matched by name here, where scikit-learn cannot see it
             warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
@@ -133,7 +143,7 @@ def load(path: str | Path) -> Shipped:
 
 
 def loads(text: str) -> Shipped:
-    """Read a model from the text of its file."""
+    """Read a model from the text of its JSON file. ValueError: it is damaged, or no model of this format."""
     document = read_json(text, "the file")
     _check_header(document)
     try:
@@ -145,7 +155,7 @@ def loads(text: str) -> Shipped:
 
 
 def _check_header(document: Any) -> None:
-    """Raise ValueError unless a document states our format, version, and a kind of learner that can be shipped."""
+    """Raise ValueError unless a model file states our format, version, and a kind of learner that can be shipped."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("not a model of sfumato; make one with sfumato train or shipping.save")
     if document.get("version") != VERSION:
@@ -157,7 +167,7 @@ def _check_header(document: Any) -> None:
 
 
 def promise_of(plan: Plan) -> dict[str, Any]:
-    """Return the guarantee of a ``plan`` as plain data, with its sentences under "words"."""
+    """Return the privacy guarantee of a ``plan`` as a dict, with its sentences under "words"."""
     if all(attribute.channel is None for attribute in plan.attributes.values()):
         return {"words": "Nothing was blurred, so nothing is protected."}
     guarantee = plan.guarantee()
@@ -165,9 +175,10 @@ def promise_of(plan: Plan) -> dict[str, Any]:
 
 
 def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> dict[str, NDArray[Any]]:
-    """Return the columns ``names`` of a table, checked against the plan.
+    """Return the columns ``names`` of a table of people as a dict of arrays, checked against the plan.
 
     Other columns are ignored; a missing column and a value that the plan does not allow raise an error that names it.
+    ``plan``: None checks nothing.
     """
     if not is_table(table):
         raise TypeError(f"{type(table).__name__} has no named columns; pass a table or a mapping from name to values")
@@ -185,7 +196,10 @@ def people_of(table: Any, names: Sequence[str], plan: Plan | None) -> dict[str, 
 
 
 def checked(attribute: Attribute, values: NDArray[Any]) -> NDArray[Any]:
-    """Return true values in the attribute's domain, clamped where its channel clamps; others raise ValueError."""
+    """Return an attribute's true values, numbers moved into its domain where its channel clamps.
+
+    ValueError: a value lies outside otherwise.
+    """
     attribute.check_values(values)
     if isinstance(attribute.domain, Interval) and getattr(attribute.space, "outside", "") == "clamp":
         return attribute.domain.clean(values, clamp=True)
@@ -193,5 +207,5 @@ def checked(attribute: Attribute, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _is_one_person(table: Any) -> bool:
-    """Return whether a table is a mapping of one person's answers."""
+    """Return whether a table is a mapping from columns to single values, the answers of one person."""
     return isinstance(table, Mapping) and all(np.ndim(value) == 0 for value in table.values())

@@ -38,9 +38,10 @@ are some percent, and more reports would change them by less."""
 
 
 def synthesize(plan: Plan, reports: Any, records: int, *, seed: int = 0, progress: Progress = silently) -> Any:
-    """Draw synthetic records from a joint model of the reports; return a PyArrow table in the plan's order of columns.
+    """Draw synthetic records from a joint model fitted to the reports, as a PyArrow table in the plan's column order.
 
-    ``records``: how many to draw. ``seed``: decides the fit and the draws. ``progress``: shows steps of work.
+    ``records``: how many to draw. ``seed``: decides the fit and the draws. ``progress``: a function that wraps the
+    steps of work, to show them.
     """
     import pyarrow
 
@@ -55,9 +56,12 @@ def synthesize(plan: Plan, reports: Any, records: int, *, seed: int = 0, progres
 
 
 def closeness(plan: Plan, reports: Any, synthetic: Any, progress: Progress = silently) -> dict[str, Any]:
-    """Measure the distance of synthetic records from the reports, for every attribute and every pair, as plain data.
+    """Measure how far synthetic records lie from the distributions reconstructed from the reports; return a dict.
 
-    ``reports``: a table, or `Reports`, of which a sample is read. ``synthetic``: the table of synthetic records.
+    The distance is ½ Σ |share of records − reconstructed probability| over the cells (intervals or categories) of each
+    attribute, and of each pair of them. Keys: ``records``, ``reports`` (how many), ``attributes`` and ``pairs`` (a dict
+    of each), ``left_out_of_pairs`` (names). ``reports``: a table, or `Reports`, of which a sample is read.
+    ``synthetic``: the table of records. ``progress``: shows steps of work.
     """
     table, drawn = table_of(reports), to_arrow(synthetic)
     names = [name for name in plan.attributes if name in drawn.column_names]
@@ -74,7 +78,13 @@ def closeness(plan: Plan, reports: Any, synthetic: Any, progress: Progress = sil
 
 
 def marginal_distance(attribute: Attribute, reports: Any, synthetic: Any) -> dict[str, Any]:
-    """Return the distance of one attribute, and the distance to expect by chance."""
+    """Return a dict with the distance between synthetic records and the reconstruction for one attribute.
+
+        ``distance``   ½ Σ |share of records − reconstructed probability| over ``cells`` intervals or categories
+        ``by_chance``  the distance to expect of records as good as the reconstruction
+
+    ``reports`` and ``synthetic``: tables of reports and of synthetic records.
+    """
     name, domain, channel = attribute.name, attribute.domain, attribute.channel
     sample = _present(synthetic.column(name))
     if channel is None:
@@ -94,7 +104,13 @@ def marginal_distance(attribute: Attribute, reports: Any, synthetic: Any) -> dic
 
 
 def pair_distance(a: Attribute, b: Attribute, reports: Any, synthetic: Any) -> dict[str, Any]:
-    """Return the distance of a pair's joint distribution, and the one of records whose two values are independent."""
+    """Return a dict with the distance between synthetic records and the reconstruction for a pair of attributes.
+
+        ``distance``        ½ Σ |share of records − reconstructed probability| over pairs of cells
+        ``if_independent``  the distance of records with the same values, drawn independently of each other
+
+    A cell is an interval or a category. ``reports`` and ``synthetic``: tables of reports and of synthetic records.
+    """
     channels = [_observed_through(a), _observed_through(b)]
     columns = {n: _reports_of(attribute, reports, c) for n, attribute, c in zip("ab", (a, b), channels, strict=True)}
     wishes = [None if isinstance(attribute.domain, Categories) else PAIR_INTERVALS for attribute in (a, b)]
@@ -112,8 +128,10 @@ def pair_distance(a: Attribute, b: Attribute, reports: Any, synthetic: Any) -> d
 
 
 def _observed_through(attribute: Attribute) -> Channel:
-    """Return the channel for reconstructing a pair: the attribute's own; for a clear one a table without noise, in
-    which numbers are cut into PAIR_INTERVALS intervals."""
+    """Return the channel through which an attribute's reports are read to reconstruct a pair: its own if it is blurred.
+
+    For an attribute sent as it is, it is a table without noise, in which numbers are cut into PAIR_INTERVALS intervals.
+    """
     if isinstance(attribute.channel, Channel):
         return attribute.channel
     if isinstance(attribute.domain, Categories):
@@ -123,13 +141,16 @@ def _observed_through(attribute: Attribute) -> Channel:
 
 
 def _reports_of(attribute: Attribute, reports: Any, channel: Channel) -> NDArray[Any]:
-    """Return an attribute's reports; clear values are turned into reports of ``channel``."""
+    """Return the array of an attribute's reports.
+
+    Values sent as they are become reports of ``channel``, which adds no noise.
+    """
     values = as_array(reports.column(attribute.name))
     return values if attribute.channel is not None else channel.randomize(values)
 
 
 def _clear_edges(domain: Any, count: int) -> Floats | None:
-    """Return the edges of ``count`` equal intervals of a domain of numbers, None for categories."""
+    """Return the edges of ``count`` equal intervals of a domain of numbers as an array; None for categories."""
     return np.linspace(domain.low, domain.high, count + 1) if isinstance(domain, Interval) else None
 
 
@@ -139,7 +160,10 @@ def _present(column: Any) -> NDArray[Any]:
 
 
 def _cells_of(column: Any, domain: Any, edges: Floats | None) -> NDArray[np.int64]:
-    """Return the cell of each synthetic value, −1 where it is missing; ``edges``: of the intervals of numbers."""
+    """Return the number of the interval or category of each synthetic value, −1 where the value is missing.
+
+    ``edges``: of the intervals of numbers; None for categories.
+    """
     space = Cells(tuple(edges)) if edges is not None else domain
     return np.asarray(space.encode(as_array(column)))
 
@@ -148,7 +172,10 @@ def _cells_of(column: Any, domain: Any, edges: Floats | None) -> NDArray[np.int6
 
 
 def pairs_in_words(distances: dict[str, Any]) -> str:
-    """Return a sentence on the distances of pairs: their median, and the five largest."""
+    """Return a sentence on the distances of pairs of attributes: their median, and the five largest.
+
+    ``distances``: what `closeness` returns.
+    """
     ordered = sorted(distances["pairs"], key=lambda row: -row["distance"])
     middle = percent(ordered[len(ordered) // 2]["distance"])
     worst = ", ".join(f"{' × '.join(row['pair'])} {percent(row['distance'])}" for row in ordered[:5])
@@ -158,7 +185,10 @@ def pairs_in_words(distances: dict[str, Any]) -> str:
 
 
 def closeness_page(plan: Plan, distances: dict[str, Any]) -> Page:
-    """Return a page with the distances of attributes and pairs, and what the synthetic records reveal."""
+    """Return a page with the distances of attributes and pairs, and with what synthetic records reveal about people.
+
+    ``distances``: what `closeness` returns.
+    """
     lead = f"{distances['records']:,} synthetic records from {distances['reports']:,} reports, and how close they are."
     page = Page(f"Synthetic records: {plan.name}", lead).facts(_headline(distances))
     lead = "Distance: the share of synthetic records that would have to move to agree with the reconstruction."
@@ -173,7 +203,7 @@ def closeness_page(plan: Plan, distances: dict[str, Any]) -> Page:
 
 
 def _headline(distances: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the largest distance of an attribute and of a pair, each with a text."""
+    """Return pairs of texts for the top of the page: the largest distance of an attribute and of a pair, named."""
     boxes = []
     for key, what in (("attributes", "attribute"), ("pairs", "pair")):
         if distances[key]:
@@ -184,7 +214,7 @@ def _headline(distances: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _pair_lead(distances: dict[str, Any]) -> str:
-    """Return the text above the table of pairs."""
+    """Return the text above the page's table of distances of pairs; it names the attributes that are left out."""
     left = distances["left_out_of_pairs"]
     without = f" {', '.join(left)}: people chose their level, so pairs are not reconstructed." if left else ""
     return f"The farthest first; beside it, how far records without any dependence between the two would lie.{without}"

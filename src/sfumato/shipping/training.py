@@ -39,13 +39,13 @@ Progress = Callable[[Iterable[Any], str], Iterator[Any]]
 
 
 def silently(steps: Iterable[Any], what: str) -> Iterator[Any]:
-    """Return the steps without showing any progress."""
+    """Return an iterator over the steps; the progress function that shows nothing."""
     return iter(steps)
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A fitted model with its measured accuracies, as plain data."""
+    """A fitted model with its measured accuracies, a dict for its file."""
 
     model: Any
     measured: dict[str, Any]
@@ -55,12 +55,12 @@ def train(
     plan: Plan, reports: Any, method: str = "chooser", *, holdout: float = 0.2, people: Any = None, seed: int = 0,
     progress: Progress = silently,
 ) -> Trained:
-    """Fit a model to a plan's reports and measure its accuracy.
+    """Fit a model to a plan's reports and measure its accuracy; return both.
 
     ``reports``: a table or `sf.Reports`. ``method``: a key of METHODS. ``holdout``: the share of reports that is held
     out of training and measured on. ``people``: a table of people whose true values are known (None: there are none).
-    ``progress``: shows steps of work. The same ``seed`` gives the same split and the same model; both are independent
-    of anything that is simulated from that seed.
+    ``progress``: a function that wraps the steps of work, to show them. The same ``seed`` gives the same split and the
+    same model; both are independent of anything that is simulated from that seed.
     """
     all_reports = reports_of(plan, reports, seed)
     share = held_out(holdout)
@@ -80,19 +80,25 @@ def train(
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
-    """Return a generator for one purpose, independent of those of other purposes and of ``default_rng(seed)``."""
+    """Return a random generator for one purpose, named by a text such as "fit": purposes share no random numbers.
+
+    It depends on ``seed`` and the name, and is independent of ``default_rng(seed)``.
+    """
     return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
 
 
 def held_out(share: float) -> Fold:
-    """Return the fold of records that is kept out of training: ``share`` of all, rounded to thousandths."""
+    """Return the `Fold` (a rule that picks people by a hash of their row) that is kept out of training, to measure on.
+
+    ``share``: its part of all reports, rounded to thousandths.
+    """
     return Fold(range(round(1000 * share)), 1000, HOLD_OUT)
 
 
 def reports_of(plan: Plan, given: Any, seed: int = 0) -> Reports:
-    """Return `Reports` of the columns that a model reads, with their classes.
+    """Return the reports as `Reports` with only the columns that a model reads, and the class of each.
 
-    ``given``: a table or `Reports`. ``seed``: decides the folds of a table.
+    ``given``: a table or `Reports`. ``seed``: decides the folds (parts of the people held out) of a table.
     """
     if isinstance(given, Reports):
         reports = given
@@ -109,7 +115,7 @@ def reports_of(plan: Plan, given: Any, seed: int = 0) -> Reports:
 
 
 def estimator(method: str, plan: Plan, seed: int) -> Any:
-    """Return an unfitted learner for a plan's channels; ``method`` is a key of METHODS."""
+    """Return an unfitted learner for a plan's channels by its method, a key of METHODS; ``seed`` decides its draws."""
     if method not in METHODS:
         raise ValueError(f"method {method} is unknown; use one of {', '.join(METHODS)}")
     kind, options = METHODS[method]
@@ -127,7 +133,7 @@ def estimator(method: str, plan: Plan, seed: int) -> Any:
 def check_learnable(plan: Plan, *, with_class: bool) -> None:
     """Raise ValueError unless a model can be learned from reports of a plan.
 
-    ``with_class``: whether it needs a class.
+    ``with_class``: whether the model predicts a class, so that the plan must have one.
     """
     if with_class and plan.target is None:
         raise ValueError('no attribute is the class; give the one to predict role = "class"')
@@ -140,26 +146,34 @@ def check_learnable(plan: Plan, *, with_class: bool) -> None:
 
 
 def learned_from(plan: Plan) -> dict[str, Mechanism | None]:
-    """Return the channels of the attributes that a model reads: all but the class, baskets, and numbers blurred
-    together."""
+    """Return the channel of every attribute that a model reads, by name; None for one sent as it is.
+
+    Left out are the class, baskets of items, and numbers blurred together.
+    """
     unread = {name for name, attribute in plan.attributes.items() if isinstance(attribute.domain, (Items, Row))}
     return {name: channel for name, channel in plan.channels.items() if name not in unread}
 
 
 def feature_columns(plan: Plan) -> list[str]:
-    """Return the columns of reports that a model reads: the attributes, and the levels that people chose."""
+    """Return the names of the columns of reports that a model reads.
+
+    They are the attributes, and how strongly people chose to blur each (its level) where the plan leaves a choice.
+    """
     read = learned_from(plan)
     return [*read, *(name + LEVEL_SUFFIX for name, each in read.items() if each is not None and each.has_levels)]
 
 
 def features(plan: Plan, table: Any) -> Any:
-    """Return the columns that a model reads, of a PyArrow table of reports or of true values (which have no levels)."""
+    """Return the columns that a model reads of a PyArrow table of reports, or of true values (which have no levels)."""
     read = learned_from(plan)
     return table.select([name for name in feature_columns(plan) if name in read or name in table.column_names])
 
 
 def classes(plan: Plan, table: Any) -> NDArray[Any]:
-    """Return the class of each record of a PyArrow table; one that is missing or not in the plan raises ValueError."""
+    """Return an array with the class label of each record of a PyArrow table.
+
+    ValueError: one is missing or not in the plan.
+    """
     target = plan.target
     if target is None:
         raise ValueError('no attribute is the class; give the one to predict role = "class"')
@@ -172,13 +186,13 @@ def classes(plan: Plan, table: Any) -> NDArray[Any]:
 
 
 def label_channel(plan: Plan) -> Channel | None:
-    """Return the channel that class labels went through; None if they are clear."""
+    """Return the channel that blurred the plan's class labels; None if labels are sent as they are."""
     channel = None if plan.target is None else plan.attributes[plan.target].channel
     return None if channel is None else channel.level(None)
 
 
 def misfits(plan: Plan, reports: Any) -> dict[str, float]:
-    """Return the p-value of each attribute whose reports do not fit its channel: those below FALSE_ALARM.
+    """Return a dict of the attributes whose reports do not fit their channel, each with its p-value, below FALSE_ALARM.
 
     The p-value is the chance that reports made by the channel fit as badly.
     """
@@ -196,7 +210,7 @@ def misfits(plan: Plan, reports: Any) -> dict[str, float]:
 
 
 def table_of(reports: Any) -> Any:
-    """Return reports as a PyArrow table; of `Reports` the values, levels and classes of at most a sample."""
+    """Return reports as a PyArrow table; of `Reports`, which may be too many for memory, those of a sample at most."""
     if not isinstance(reports, Reports):
         return to_arrow(reports)
     some = reports.sampled()
@@ -211,10 +225,11 @@ def table_of(reports: Any) -> Any:
 
 
 def on_reports(model: Any, train_fold: Reports, test_fold: Reports, seed: int) -> dict[str, Any]:
-    """Measure a model on held-out reports: accuracy on reported classes, and the estimated one on true classes.
+    """Measure a model on held-out reports; return a dict with its accuracy on reported and, estimated, on true classes.
 
-    ``train_fold``: the reports that the model was fitted to. ``test_fold``: those held out, in memory. The estimate is
-    None where fewer than LEAST_TO_JUDGE are held out.
+    ``model``: was fitted to ``train_fold``, whose reports the estimate reads too; ``test_fold``: the reports held out,
+    in memory. Keys: ``records`` (how many), ``largest_class`` (its share), ``accuracy_on_reports``, ``accuracy`` and
+    its ``stderr``, both None where fewer than LEAST_TO_JUDGE are held out.
     """
     codes = class_codes_in(test_fold)
     labels = array_of_labels(test_fold.classes or ())[codes]
@@ -230,7 +245,10 @@ def on_reports(model: Any, train_fold: Reports, test_fold: Reports, seed: int) -
 
 
 def on_people(model: Any, plan: Plan, people: Any) -> dict[str, Any]:
-    """Measure the accuracy of a model, after writing and reading it, on a table of people's true values."""
+    """Measure the accuracy of a model, after writing and reading it, on people's true values; return a dict.
+
+    ``people``: a table of true values with their class. Keys: ``records`` (how many), ``accuracy`` and ``stderr``.
+    """
     labels = classes(plan, to_arrow(people))
     shipped = Shipped(type(model).from_dict(model.to_dict()), plan)
     accuracy = float(np.mean(np.asarray(shipped.predict(people)) == labels))
@@ -239,7 +257,10 @@ def on_people(model: Any, plan: Plan, people: Any) -> dict[str, Any]:
 
 
 def measured_in_words(measured: dict[str, Any]) -> list[str]:
-    """Return the measured accuracies as sentences."""
+    """Return a model's measured accuracies as a list of sentences.
+
+    ``measured``: the dict that `train` returns.
+    """
     lines = [f"{name}: {misfit_in_words(fit)}." for name, fit in measured.get("misfit", {}).items()]
     if test := measured.get("test"):
         share = f"{percent(test['accuracy'])} ± {100 * test['stderr']:.1f}"
@@ -252,7 +273,7 @@ def measured_in_words(measured: dict[str, Any]) -> list[str]:
 
 
 def _held_out_words(held_out: dict[str, Any]) -> list[str]:
-    """Return sentences about the accuracy on held-out reports."""
+    """Return sentences about a model's accuracy on held-out reports, from the dict of `on_reports`."""
     base = f"the largest class alone is {percent(held_out['largest_class'])}"
     share = f"{percent(held_out['accuracy_on_reports'])} of the reported classes ({base})"
     lines = [f"Applied to {held_out['records']:,} blurred records held out of training it guesses {share}; "
@@ -268,7 +289,10 @@ def _held_out_words(held_out: dict[str, Any]) -> list[str]:
 
 
 def _what_it_shows(held_out: dict[str, Any]) -> str:
-    """Return a clause on whether the model has learned anything: is it two standard errors above the largest class?"""
+    """Return a clause on whether the model has learned anything, from the dict of `on_reports`.
+
+    It has if its accuracy is two standard errors above the share of the largest class.
+    """
     chance = 2 * np.sqrt(held_out["largest_class"] * (1 - held_out["largest_class"]) / held_out["records"])
     if held_out["accuracy_on_reports"] > held_out["largest_class"] + chance:
         return "so it has learned something, and true values, which are not blurred, should serve it better"

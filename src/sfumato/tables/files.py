@@ -28,7 +28,7 @@ UNFINISHED: set[Path] = set()
 
 
 def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
-    """Return a path's extension in lower case, for a .gz both parts (".csv.gz"); one not allowed is an error."""
+    """Return a path's extension in lower case, for a .gz both parts (".csv.gz"); one not in ``allowed`` is an error."""
     extension = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:])
     if extension.lower() not in allowed:
         raise ValueError(f"{path}: unknown extension '{extension}'; use {' or '.join(allowed)}")
@@ -36,9 +36,10 @@ def check_extension(path: Path, allowed: Iterable[str] = TABLE_FILES) -> str:
 
 
 def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES, *, apart: Iterable[Path | None] = ()) -> Path:
-    """Return a path that can be written to; raise an error, before any work is done, for one that cannot.
+    """Return the path unchanged if a file can be written there; otherwise raise ValueError, before any work is done.
 
-    ``apart``: other files that are read or written, which must not be this one under another name.
+    ``allowed``: the extensions that it may have; ``apart``: other files that are read or written, which must not be
+    this one under another name.
     """
     check_extension(path, allowed)
     if path.is_dir():
@@ -52,14 +53,17 @@ def check_target(path: Path, allowed: Iterable[str] = TABLE_FILES, *, apart: Ite
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file, by links of both kinds too, also before the file exists."""
+    """Return whether two paths lead to the same file, through links too, and before the file exists."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
 
 
 def check_source(path: Path, needs: str = "a header and at least one row") -> Path:
-    """Return the path of a file that is there and not empty; any other is an error; ``needs``: what it must hold."""
+    """Return the path unchanged if there is a file that is not empty; otherwise raise ValueError.
+
+    ``needs``: what the file must hold, for the error.
+    """
     if path.is_dir():
         raise ValueError(f"{path}: is a folder; name a file")
     if not path.exists():
@@ -70,7 +74,7 @@ def check_source(path: Path, needs: str = "a header and at least one row") -> Pa
 
 
 def read_json(text: str, what: str) -> Any:
-    """Return the data in a JSON text; text that is not JSON, or nested too deep, is an error that calls it ``what``."""
+    """Return the data in a JSON text; an error calls the text ``what`` if it is not JSON, or nested too deep."""
     try:
         data = json.loads(text)
     except RecursionError:
@@ -82,7 +86,8 @@ def read_json(text: str, what: str) -> Any:
 
 
 def check_nesting(data: Any, what: str) -> None:
-    """Raise an error for data in which tables and lists lie too deep within one another; errors call it ``what``."""
+    """Raise ValueError for data in which tables and lists lie too deep within one another; it calls the data ``what``.
+    """
     inner = [data]
     for _ in range(MOST_NESTED + 1):
         level = [part for part in inner if isinstance(part, (Mapping, list, tuple))]
@@ -93,7 +98,7 @@ def check_nesting(data: Any, what: str) -> None:
 
 
 def too_deep(what: str) -> ValueError:
-    """Return the error for data that are nested too deep."""
+    """Return the error (not raised) for data that are nested too deep; it calls them ``what``."""
     return ValueError(f"{what} is nested more than {MOST_NESTED} deep; nothing that sfumato writes is, write it again")
 
 
@@ -101,10 +106,11 @@ def too_deep(what: str) -> ValueError:
 
 
 def write_whole(path: Path, write: Callable[[Path], Any], *, mode: int | None = None) -> None:
-    """Write a file beside its path and rename it: a reader sees the old file or the whole new one, never a part.
+    """Write a file under another name and rename it, so that a reader sees the old file or the new one, never a part.
 
-    ``write``: writes to the path that it is given. ``mode``: the permissions of the file; None: those of the old file,
-    or the usual ones. A link stays a link, and the file that it leads to is written.
+    ``path``: its final name; ``write``: a function that writes the content to the path that it is given. ``mode``: the
+    permissions of the file; None: those of the old file, or the usual ones. A link stays a link, and the file that it
+    leads to is written.
     """
     target = path.resolve() if path.is_symlink() else path
     for part in target.parent.glob(".*.part*"):
@@ -121,7 +127,10 @@ def write_whole(path: Path, write: Callable[[Path], Any], *, mode: int | None = 
 
 @contextmanager
 def _unfinished(part: Path, mode: int | None) -> Iterator[None]:
-    """Create a partial file that stays locked while it is written, and remove what is left of it afterwards."""
+    """Create a partial file, keep it locked while the code inside writes it, and then remove what is left of it.
+
+    ``part``: its path; ``mode``: its permissions; None: the usual ones.
+    """
     UNFINISHED.add(part)
     handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode | 0o200)
     try:
@@ -134,7 +143,7 @@ def _unfinished(part: Path, mode: int | None) -> Iterator[None]:
 
 
 def _remove_abandoned(part: Path) -> None:
-    """Remove a partial file that nobody locks any more: the process that wrote it was killed."""
+    """Remove a partial file of ``write_whole`` that no process locks any more: the one that wrote it was killed."""
     if not re.fullmatch(r"\..*-[0-9a-f]{16}\.part(\..*)?", part.name):
         return
     try:
@@ -147,7 +156,10 @@ def _remove_abandoned(part: Path) -> None:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file until it is closed; return False if another process locks it, or the system has no locks."""
+    """Lock an open file until it is closed; return whether that succeeded.
+
+    It does not if another process locks it, or the system has no locks. ``handle``: the number of the open file.
+    """
     try:
         import fcntl
 
@@ -158,13 +170,19 @@ def _lock(handle: int) -> bool:
 
 
 def write_table(table: Any, path: str | Path) -> None:
-    """Write a table of any kind to CSV or Parquet, by the path's extension, whole or not at all."""
+    """Write a table of any kind (pandas, Polars, a mapping, …) to a CSV or Parquet file, by the path's extension.
+
+    A reader sees the old file or the whole new one.
+    """
     arrow = to_arrow(table)
     write_tables([arrow], arrow.schema, path)
 
 
 def write_tables(tables: Iterable[Any], schema: Any, path: str | Path) -> None:
-    """Write PyArrow tables of one schema to one CSV or Parquet file, one after the other, whole or not at all."""
+    """Write PyArrow tables with the same schema to one CSV or Parquet file, one after the other.
+
+    The path's extension says which; a reader sees the old file or the whole new one.
+    """
     target = Path(path)
     extension = check_extension(target)
 
@@ -179,7 +197,7 @@ def write_tables(tables: Iterable[Any], schema: Any, path: str | Path) -> None:
 
 
 def write_text(text: str, path: str | Path) -> None:
-    """Write a text to a file, whole or not at all."""
+    """Write a text to a file; a reader sees the old file or the whole new one, never a part."""
     write_whole(Path(path), lambda part: part.write_text(text, encoding="utf-8"))
 
 
@@ -187,14 +205,16 @@ def write_text(text: str, path: str | Path) -> None:
 
 
 def own_file(path: Path) -> None:
-    """Create an empty file that only its owner can read and write, unless there is one."""
+    """Create an empty file that only its owner can read and write; one that exists is left as it is."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 @contextmanager
 def held_alone(path: Path, seconds: float = 0.0) -> Iterator[bool]:
-    """Lock a file for this process, and yield whether that succeeded within so many seconds.
+    """Lock a file while the code inside runs, and yield whether that succeeded within so many seconds.
+
+    It is for work that only one process may do at a time.
 
     The lock is an exclusive transaction of SQLite, which works on every system and ends with the process.
     """

@@ -46,9 +46,9 @@ def is_table(data: Any) -> bool:
 
 
 def kind_of(table: Any) -> str:
-    """Return the kind of a table, of its type, or of the name of a kind.
+    """Return which library a table is of, as text; a type of table, or such a text, can be given instead of the table.
 
-    "pandas", "polars", "pyarrow", "duckdb", "spark", "mapping", "array", or the name of another library that made it.
+    It is "pandas", "polars", "pyarrow", "duckdb", "spark", "mapping", "array", or the name of another library.
     """
     if isinstance(table, str):
         return table
@@ -65,7 +65,7 @@ def column_names(table: Any) -> list[str]:
 
 
 def read_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Return columns as NumPy arrays by name: numbers as numbers with NaN where missing, all else as objects.
+    """Return columns of a table as a dict from name to NumPy array: numbers with NaN where missing, all else objects.
 
     ``names``: which columns; None: all. A column that is not there, columns of different length and columns of dates
     are errors that name them.
@@ -78,9 +78,9 @@ def read_columns(table: Any, names: Iterable[str] | None = None) -> dict[str, ND
 
 
 def native_columns(table: Any, names: Iterable[str] | None = None) -> Columns:
-    """Return columns as the table's own library holds them, by name; one that is not there is an error.
+    """Return columns of a table as a dict from name to column, as the table's own library holds it.
 
-    ``names``: which columns; None: all.
+    ``names``: which columns; None: all. A column that is not there is an error.
     """
     table = _in_memory(table)
     labels = _labels(table)
@@ -94,7 +94,10 @@ def native_columns(table: Any, names: Iterable[str] | None = None) -> Columns:
 
 
 def read_column(values: Any, name: str = "x0") -> NDArray[Any]:
-    """Return one column of any kind as a NumPy array, as `read_columns` does; errors call it ``name``."""
+    """Return one column of any library as a NumPy array: numbers with NaN where missing, all else objects.
+
+    Dates are an error; errors call the column ``name``.
+    """
     array = np.atleast_1d(as_array(values))
     if array.ndim != 1:
         raise ValueError(f"column {name!r} has shape {array.shape}; give one value a record")
@@ -111,13 +114,13 @@ def read_column(values: Any, name: str = "x0") -> NDArray[Any]:
 
 
 def _in_memory(table: Any) -> Any:
-    """Return a table in memory: fetch the rows of DuckDB, Spark and lazy Polars; return other tables as they are."""
+    """Return a table with its rows in memory: those of DuckDB, Spark and lazy Polars are fetched, others are there."""
     fetch = {"duckdb": "to_arrow_table", "spark": "toArrow", "polars": "collect"}.get(kind_of(table), "")
     return getattr(table, fetch)() if hasattr(table, fetch) else table
 
 
 def _labels(table: Any) -> list[Any]:
-    """Return the names of a table's columns as the table holds them, which need not be texts."""
+    """Return the names of a table's columns as the table holds them, not always texts; else raise TypeError."""
     if isinstance(table, Mapping):
         return list(table)
     if is_table(table):
@@ -132,7 +135,7 @@ def _labels(table: Any) -> list[Any]:
 
 
 def _column(table: Any, label: Any) -> Any:
-    """Return one column of a table, by the name that the table holds."""
+    """Return one column of a table; ``label``: its name as the table holds it, which need not be a text."""
     if isinstance(table, Mapping):
         return table[label]
     if not is_table(table):
@@ -141,7 +144,7 @@ def _column(table: Any, label: Any) -> Any:
 
 
 def check_twice(names: Sequence[str]) -> None:
-    """Raise an error if two columns have the same name."""
+    """Raise ValueError if two of a table's columns have the same name; ``names``: of all columns."""
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"column {name!r} appears twice; rename one of the two")
@@ -171,7 +174,7 @@ def name_row(check: Callable[[Any], Any], values: Any, column: str, places: Any 
 
 
 def _refusal(check: Callable[[Any], Any], values: Any) -> Exception | None:
-    """Return the error that a check raises for values; None if it raises none."""
+    """Return the error that a check raises for values; None if it raises none. The values are not changed."""
     try:
         check(values)
     except (ValueError, TypeError) as error:
@@ -183,9 +186,10 @@ def _refusal(check: Callable[[Any], Any], values: Any) -> Exception | None:
 
 
 def map_table(table: Any, convert: Callable[[Columns], Columns]) -> Any:
-    """Return a table of the same kind whose columns are what ``convert`` makes of all columns at once.
+    """Return a table of the same library as ``table``, with the columns that ``convert`` makes of its columns.
 
-    Only values go into it: no index, no attributes, no metadata, no categories without rows.
+    ``convert``: a function from a dict of all columns by name to a dict of the new ones. Only values go into the new
+    table: no index, no attributes, no metadata, no categories without rows.
     """
     if isinstance(table, Mapping):
         return {name: _bare(new) if new is table.get(name) else new for name, new in convert(dict(table)).items()}
@@ -214,7 +218,10 @@ def _bare(column: Any) -> Any:
 
 
 def _fresh(implementation: Any, columns: Columns) -> Any:
-    """Return a new frame of a library (as narwhals names it) from columns of that library, without metadata."""
+    """Return a new table of a library (given as narwhals names it) made of that library's columns, without metadata.
+
+    ``columns``: a dict from name to column.
+    """
     if implementation.is_pandas_like():
         return implementation.to_native_namespace().DataFrame(columns)
     if implementation.is_polars():
@@ -225,10 +232,11 @@ def _fresh(implementation: Any, columns: Columns) -> Any:
 
 
 def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = False) -> Any:
-    """Return columns as a table of the same kind as another one.
+    """Return columns as a table of the same library (pandas, Polars, …) as another table.
 
-    ``table``: a table, its type, or the name of a kind. ``keep_types``: True: a column gets the type that the column of
-    its name has in ``table``. No index, no metadata and no categories without rows go with it.
+    ``table``: the other table, its type, or the library's name; ``columns``: name → values. ``keep_types``: True: a
+    column gets the type that the column of its name has in ``table``. No index, no metadata and no categories without
+    rows go with it.
     """
     kind = kind_of(table)
     if kind == "mapping":
@@ -242,14 +250,17 @@ def frame_like(table: Any, columns: Mapping[str, Any], *, keep_types: bool = Fal
 
 
 def to_arrow(table: Any) -> Any:
-    """Return any table as a PyArrow table."""
+    """Return any table (pandas, Polars, DuckDB, Spark, a mapping) as a PyArrow table in memory."""
     if isinstance(table, Mapping):
         return frame_like("pyarrow", table)
     return table if kind_of(table) == "pyarrow" else _frame(table).to_arrow()
 
 
 def as_table(rows: Records, columns: Sequence[str]) -> Any:
-    """Return rows as a pandas DataFrame with these columns; the rows themselves where pandas is not installed."""
+    """Return rows as a pandas DataFrame with these columns, or unchanged where pandas is not installed.
+
+    ``rows``: a list with a mapping for each row.
+    """
     try:
         import pandas as pd
     except ImportError:
@@ -258,7 +269,10 @@ def as_table(rows: Records, columns: Sequence[str]) -> Any:
 
 
 def columns_as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """Return columns as a pandas DataFrame; a list of rows, each a mapping, where pandas is not installed."""
+    """Return columns as a pandas DataFrame; without pandas, a list with a mapping for each row.
+
+    ``columns``: name → values.
+    """
     try:
         import pandas as pd
     except ImportError:
@@ -267,12 +281,13 @@ def columns_as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def as_records(table: Any) -> Records:
-    """Return the rows of a table that `as_table` made, each as a mapping."""
+    """Return the rows of a table that `as_table` made as a list of mappings, whether it is a DataFrame or that list."""
     return list(table.to_dict("records")) if hasattr(table, "to_dict") else list(table)
 
 
 def _frame(table: Any) -> Any:
-    """Return a table as a narwhals frame in memory; what is no table is an error."""
+    """Return any table as a narwhals frame in memory, which is used the same for all libraries; else raise TypeError.
+    """
     try:
         return narwhals().from_native(_in_memory(table), eager_only=True)
     except TypeError:
@@ -281,7 +296,10 @@ def _frame(table: Any) -> Any:
 
 
 def _series(name: str, values: Any, backend: Any) -> Any:
-    """Return an array as a narwhals series of a library; missing values become the library's own null."""
+    """Return a NumPy array as a column of a library, wrapped by narwhals; missing values become the library's own null.
+
+    ``backend``: the library, as narwhals names it.
+    """
     nw = narwhals()
     library = nw.Implementation.from_backend(backend)
     plain = values.tolist() if values.dtype.kind in "OU" else values
@@ -294,7 +312,10 @@ def _series(name: str, values: Any, backend: Any) -> Any:
 
 
 def _with_types(native: Any, like: Any) -> Any:
-    """Return a frame with its columns cast to the types of the same columns of another frame of its library."""
+    """Return a table whose columns are cast to the types that the columns of the same names have in the table ``like``.
+
+    ``native`` and ``like``: tables of the same library.
+    """
     if kind_of(native) == "pyarrow":
         import pyarrow
 
@@ -314,7 +335,8 @@ def _with_types(native: Any, like: Any) -> Any:
 
 
 def _in_order(column: Any, like: Any) -> Any:
-    """Return a column as an ordered dictionary of Arrow, its labels in the order that they have in another column."""
+    """Return a PyArrow column of categories as ordered, its labels in the order that they have in the column ``like``.
+    """
     import pyarrow
     from pyarrow import compute
 
@@ -325,7 +347,7 @@ def _in_order(column: Any, like: Any) -> Any:
 
 
 def _pandas_cast(column: Any, dtype: Any) -> Any:
-    """Return a pandas column cast to a type, with its time zone and without categories that no row has."""
+    """Return a pandas column cast to a type, in its time zone, without categories that no row has."""
     if getattr(dtype, "tz", None) is not None and getattr(column.dtype, "tz", None) is None:
         column = column.dt.tz_localize("UTC").dt.tz_convert(dtype.tz)
     cast = column.astype(dtype)
@@ -333,7 +355,10 @@ def _pandas_cast(column: Any, dtype: Any) -> Any:
 
 
 def _as_kind_of(table: Any, native: Any) -> Any:
-    """Return a frame in memory as the kind of ``table``: a DuckDB relation, a Spark or lazy frame where it is one."""
+    """Return a table in memory as one of the same library as ``table``: a DuckDB relation, a Spark or lazy frame.
+
+    Other tables are returned as they are. ``native``: the table in memory.
+    """
     kind = kind_of(table)
     if kind == "duckdb":
         import duckdb
@@ -345,12 +370,12 @@ def _as_kind_of(table: Any, native: Any) -> Any:
 
 
 def is_lazy(table: Any) -> bool:
-    """Return whether a table is a Polars LazyFrame."""
+    """Return whether a table is a Polars LazyFrame, whose rows have not been computed yet."""
     return type(table).__name__ == "LazyFrame"
 
 
 def narwhals() -> Any:
-    """Import narwhals; where it is missing the error says what to install."""
+    """Import the library narwhals, which writes tables of many libraries; without it an error says what to install."""
     try:
         import narwhals.stable.v2 as nw
     except ImportError:
@@ -363,14 +388,20 @@ def narwhals() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """Some rows of a table: their columns in Arrow, and the numbers of the rows in the whole table, from 0."""
+    """Some rows of a table that is read part by part.
+
+    ``table``: their columns in Arrow; ``places``: the number of each row in the whole table, from 0.
+    """
 
     places: NDArray[np.int64]
     table: Any
 
 
 class Source(ABC):
-    """A table whose rows stay where they are: work travels to them, and small results come back."""
+    """A table whose rows stay where they are: a function is sent to them, and only its small result comes back.
+
+    It is the base class of tables in files, in DuckDB or Polars, and on Spark clusters.
+    """
 
     kind: ClassVar[str]
     names: list[str]  # of the columns
@@ -379,15 +410,20 @@ class Source(ABC):
 
     @abstractmethod
     def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
-        """Run work on the batches of each share of the rows, and return its result for every share.
+        """Run ``work`` on all rows where they are; return a list of its results, one for each share of the rows.
 
-        ``columns``: which columns the batches have. Work and result must be picklable, and the result small. Every row
-        is in exactly one batch of one share; batches hold about BATCH_ROWS rows.
+        A share is what one process or worker reads: all rows on one machine, one part of them on each worker of a
+        cluster.
+
+        ``work``: a function from an iterator of batches of rows (``RowBatch``) to a result; ``columns``: which columns
+        the batches have. Work and result must be picklable, and the result small. Every row is in exactly one batch of
+        one share; batches hold about BATCH_ROWS rows.
         """
 
 
 def is_source(data: Any) -> bool:
-    """Return whether data are a table whose rows are elsewhere: paths, a relation, a lazy frame, a cluster's frame."""
+    """Return whether data are a table that is read where its rows are: paths, a DuckDB relation, a lazy or Spark frame.
+    """
     if isinstance(data, (list, tuple)):
         return bool(data) and all(isinstance(path, (str, Path)) for path in data)
     return isinstance(data, (str, Path, Source)) or is_lazy(data) or kind_of(data) in ("duckdb", "spark")

@@ -28,11 +28,14 @@ BLOCK_ROWS = 1 << 18
 
 
 class Files(list[Path]):
-    """A list of files that are read one after the other; as text it names the first, and how many more there are."""
+    """A list of paths of files that are read as one table, one after the other.
+
+    ``str()`` names the first, and how many more there are, for errors.
+    """
 
     @classmethod
     def named(cls, names: Any) -> Files:
-        """Return the files that paths, folders (their Parquet files) and patterns name.
+        """Return the list of files that paths, folders (all Parquet files in them) and patterns such as "*.csv" name.
 
         "-" is standard input, which must be alone. A name without a file, or a file twice, is an error.
         """
@@ -60,15 +63,15 @@ class Files(list[Path]):
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a file in errors."""
+    """Return what errors call a file: its path, or "standard input"."""
     return "standard input" if path == STANDARD_INPUT else str(path)
 
 
 @contextmanager
 def naming(subject: object) -> Iterator[None]:
-    """Put what an error is about before the errors raised inside, unless they begin with it.
+    """Put a name before errors that are raised inside this context, so that they say which file they are about.
 
-    ``subject``: a text, a path, or a list of files.
+    ``subject``: what to name: a text, a path, or a list of files. An error that begins with it stays as it is.
     """
     try:
         yield
@@ -80,7 +83,10 @@ def naming(subject: object) -> Iterator[None]:
 
 @contextmanager
 def refusing(path: Path, kind: str) -> Iterator[None]:
-    """Turn Arrow's errors raised inside into errors in one line that name the file; ``kind``: "csv", "parquet", …"""
+    """Turn errors of Arrow that are raised inside this context into errors in one line that name the file.
+
+    ``path``: the file; ``kind``: what it should be: "csv", "parquet", ….
+    """
     import pyarrow
 
     with naming(name_of(path)):
@@ -95,11 +101,11 @@ def refusing(path: Path, kind: str) -> Iterator[None]:
 
 
 class TableFile(ABC):
-    """A file of a table that can be read whole or block by block.
+    """A file that holds a table (CSV, JSON Lines or Parquet), which can be read whole or block by block.
 
-    ``content``: the bytes of standard input; None: they are in the file. ``text``: the names of columns that stay texts
-    even if they look like numbers or dates; None: all columns of a CSV. ``empty``: texts that stand for a missing field
-    of a CSV, besides the empty one.
+    ``path``: the file. ``content``: the bytes of standard input; None: they are in the file. ``text``: the names of
+    columns that stay texts even if they look like numbers or dates; None: all columns of a CSV. ``empty``: texts that
+    stand for a missing field of a CSV, besides the empty one.
     """
 
     kind: str
@@ -111,24 +117,27 @@ class TableFile(ABC):
 
     @abstractmethod
     def read(self) -> Any:
-        """Return the whole file as a PyArrow table."""
+        """Return the whole file as a PyArrow table in memory."""
 
     @abstractmethod
     def blocks(self) -> Iterator[Any]:
-        """Yield the rows in order as PyArrow tables of one schema, which need not be in memory together."""
+        """Yield the rows in order as PyArrow tables of one schema, block by block.
+
+        So a file larger than memory can be read.
+        """
 
     @property
     @abstractmethod
     def rows(self) -> int:
-        """How many rows the file has."""
+        """How many rows the file has, without the header."""
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of the columns, in their order."""
+        """The names of the file's columns, in their order."""
 
     def _stream(self) -> Any:
-        """Open the content, without its compression, as a stream of bytes."""
+        """Open the file, or the bytes of standard input, as a stream of bytes without compression (gzip)."""
         import pyarrow
 
         if self._content is None:
@@ -137,12 +146,12 @@ class TableFile(ABC):
         return pyarrow.input_stream(pyarrow.py_buffer(self._content), compression="gzip" if packed else None)
 
     def refusing(self) -> AbstractContextManager[None]:
-        """Turn Arrow's errors raised inside into errors in one line that name this file."""
+        """Turn errors of Arrow that are raised inside this context into errors in one line that name this file."""
         return refusing(self.path, self.kind)
 
 
 class ParquetFile(TableFile):
-    """A Parquet file."""
+    """A Parquet file as a table that can be read whole or block by block."""
 
     kind = "parquet"
 
@@ -152,12 +161,12 @@ class ParquetFile(TableFile):
         return parquet.read_table(self._path_or_stream())
 
     def _path_or_stream(self) -> Any:
-        """Return what Arrow opens: the path, or the content of standard input."""
+        """Return what Arrow opens: the path of the file, or a stream of the bytes of standard input."""
         return self.path if self._content is None else self._stream()
 
     @cached_property
     def _opened(self) -> Any:
-        """The file, opened by Arrow."""
+        """The file as Arrow has opened it, with its metadata; opened once."""
         from pyarrow import parquet
 
         return parquet.ParquetFile(self._path_or_stream(), pre_buffer=False)
@@ -178,16 +187,16 @@ class ParquetFile(TableFile):
 
 
 class TextFile(TableFile):
-    """A file of text, which has no metadata: a first pass over its rows counts them and finds the columns' types."""
+    """A file of text (CSV, JSON Lines), which has no metadata: a first pass counts its rows and finds its columns."""
 
     @cached_property
     def _scanned(self) -> tuple[Any, int]:
-        """(the schema, the number of rows), from the first pass."""
+        """(the Arrow schema of the columns, the number of rows), found by one pass over the file."""
         return self._scan()
 
     @abstractmethod
     def _scan(self) -> tuple[Any, int]:
-        """Read the whole file once, and return (the schema of its rows, how many there are)."""
+        """Read the whole file once; return (the Arrow schema of its columns, the number of rows)."""
 
     @property
     def rows(self) -> int:
@@ -199,7 +208,10 @@ class TextFile(TableFile):
 
 
 class CsvFile(TextFile):
-    """A CSV file; the first rows decide the columns' types, and if a later row does not fit, all columns are texts."""
+    """A CSV file as a table that can be read whole or block by block.
+
+    The first rows decide the columns' types; where a later row does not fit, all columns become texts.
+    """
 
     kind = "csv"
     typed = False
@@ -210,13 +222,17 @@ class CsvFile(TextFile):
         return self._with_types(lambda types: csv.read_csv(self._stream(), convert_options=self._options(types)))
 
     def _options(self, types: Mapping[str, Any]) -> Any:
-        """Return Arrow's options for columns of these types and for this file's texts of missing fields."""
+        """Return Arrow's options for reading this CSV: the columns' types by name, and the texts that mean missing."""
         from pyarrow import csv
 
         return csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=["", *self._empty])
 
     def _with_types(self, read: Any) -> Any:
-        """Return read(types of columns): with inferred types, or, if a row does not fit these, with all as texts."""
+        """Call ``read`` with types of columns and return its result: first with those that Arrow infers.
+
+        If a row does not fit these, it is called again with all columns as texts. ``read``: a function of a dict from
+        name to Arrow type.
+        """
         import pyarrow
         from pyarrow import csv
 
@@ -231,7 +247,7 @@ class CsvFile(TextFile):
         return read(dict.fromkeys(names, pyarrow.string()))
 
     def _reader(self, types: Mapping[str, Any]) -> Any:
-        """Open the file as a reader of blocks, with columns of these types."""
+        """Open the file for reading block by block; ``types``: the columns' Arrow types by name."""
         from pyarrow import csv
 
         options = csv.ReadOptions(block_size=BLOCK_BYTES)
@@ -255,7 +271,8 @@ class CsvFile(TextFile):
 
 
 class JsonLines(TextFile):
-    """A JSON Lines file: one object a line; a key that a line leaves out is missing there."""
+    """A JSON Lines file as a table: one object a line, a row each; a key that a line leaves out is missing in its row.
+    """
 
     kind = "jsonl"
 
@@ -265,14 +282,14 @@ class JsonLines(TextFile):
         return self._checked(lambda: pyarrow.concat_tables(self._parsed(), promote_options="permissive"))
 
     def _parsed(self) -> Iterator[Any]:
-        """Yield the blocks of lines as PyArrow tables, whose schemas may differ."""
+        """Yield the blocks of lines as PyArrow tables, whose columns and types may differ from block to block."""
         for block in self._lines():
             table = self._table(block)
             dates = [field.name for field in table.schema if field.name in self._text and "time" in str(field.type)]
             yield self._table(block, dates) if dates else table
 
     def _table(self, block: bytes, texts: Sequence[str] = ()) -> Any:
-        """Parse a block of lines as a PyArrow table; the columns in ``texts`` stay texts."""
+        """Parse a block of lines, as bytes, as a PyArrow table; ``texts``: columns that stay texts."""
         import pyarrow
         from pyarrow import json as arrow_json
 
@@ -284,7 +301,7 @@ class JsonLines(TextFile):
         )
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield the file in blocks of whole lines; a file without lines is an error."""
+        """Yield the file in blocks of whole lines, as bytes; a file without lines is an error."""
         stream, unfinished, any_lines = self._stream(), b"", False
         while chunk := stream.read(BLOCK_BYTES):
             whole, _, unfinished = (unfinished + chunk).rpartition(b"\n")
@@ -297,7 +314,7 @@ class JsonLines(TextFile):
             raise ValueError("no rows; write one object a line")
 
     def _checked(self, work: Any) -> Any:
-        """Return work(); where Arrow fails, the error names the first line that cannot be read."""
+        """Call ``work`` and return its result; where Arrow fails inside, an error names the first unreadable line."""
         import pyarrow
 
         try:
@@ -307,7 +324,8 @@ class JsonLines(TextFile):
             raise
 
     def _refuse_line(self) -> None:
-        """Raise an error that names the first line that is no JSON object, or has other kinds of values than before."""
+        """Raise ValueError for the first line that is no JSON object, or whose values are of other kinds than before.
+        """
         lines = (line for block in self._lines() for line in block.split(b"\n") if line.strip())
         kinds: dict[str, str] = {}
         for row, line in enumerate(lines, 1):
@@ -344,7 +362,7 @@ class JsonLines(TextFile):
 
 
 def _kind(value: Any) -> str:
-    """Return the kind of a JSON value in words: "a number", "a text", …"""
+    """Return the kind of a JSON value in words for an error: "a number", "a text", "an object"."""
     kinds = ((bool, "true or false"), ((int, float), "a number"), (str, "a text"), (list, "a list"))
     return next((name for kind, name in kinds if isinstance(value, kind)), "an object")
 
@@ -357,9 +375,10 @@ READABLE = (*FORMS, ".csv.gz", ".jsonl.gz", ".ndjson.gz")  # extensions of the f
 
 
 def table_file(path: Path, *, text: Iterable[str] | None = (), empty: Iterable[str] = ()) -> TableFile:
-    """Open the file at a path by its extension, standard input by its first bytes (CSV unless they say otherwise).
+    """Return the object that reads the file at a path, by its extension; for "-", standard input, by its first bytes.
 
-    ``text`` and ``empty`` are those of ``TableFile``.
+    ``text``: the names of columns that stay texts even if they look like numbers or dates (None: all of a CSV);
+    ``empty``: further texts that stand for a missing field of a CSV.
     """
     if path == STANDARD_INPUT:
         content = sys.stdin.buffer.read()
@@ -370,7 +389,7 @@ def table_file(path: Path, *, text: Iterable[str] | None = (), empty: Iterable[s
 
 
 def _form_of(content: bytes) -> type[TableFile]:
-    """Return the class that reads the content of standard input, by its first bytes."""
+    """Return the class that reads standard input (CSV, JSON Lines or Parquet), by the first bytes of its content."""
     import zlib
 
     if not content.strip():
@@ -386,9 +405,10 @@ def _form_of(content: bytes) -> type[TableFile]:
 
 
 def read_table(path: str | Path, *, text: Iterable[str] = (), empty: Iterable[str] = ()) -> Any:
-    """Read a file as a PyArrow table; in CSV "NA" and "null" are texts as others, unless ``empty`` lists them.
+    """Read a file (CSV, JSON Lines or Parquet, by its extension) as a PyArrow table.
 
-    ``text``: the names of columns that stay texts even if they look like numbers or dates.
+    ``text``: the names of columns that stay texts even if they look like numbers or dates. ``empty``: texts that stand
+    for a missing field of a CSV, such as "NA"; without it they are texts as others.
     """
     file = table_file(Path(path), text=text, empty=empty)
     with file.refusing():
@@ -398,7 +418,8 @@ def read_table(path: str | Path, *, text: Iterable[str] = (), empty: Iterable[st
 
 
 def check_alike(names: Mapping[Path, Sequence[str]]) -> None:
-    """Raise an error unless every file has the columns of the first, in any order; ``names``: columns by file."""
+    """Raise ValueError unless all files have the same columns as the first, in any order; ``names``: columns by file.
+    """
     (first, wanted), *others = names.items()
     for path, columns in others:
         for name in (*wanted, *columns):
@@ -409,7 +430,10 @@ def check_alike(names: Mapping[Path, Sequence[str]]) -> None:
 
 
 def joined(tables: Mapping[Path, Any]) -> Any:
-    """Return the rows of the tables of several files as one, one after the other; types must fit."""
+    """Return the tables of several files as one PyArrow table, the rows of one file after those of the other.
+
+    ``tables``: PyArrow tables by path; columns or types that do not fit are an error that names the file.
+    """
     import pyarrow
 
     check_alike({path: table.column_names for path, table in tables.items()})

@@ -28,20 +28,20 @@ that run a survey; less spills sooner, and is slower (tests/engines/test_memory.
 
 
 class LocalSource(Source):
-    """A source whose rows this process reads, one batch after the other, in the order of the table."""
+    """A table whose rows this process reads, one batch after the other, in the table's order."""
 
     place: str | None = None  # the column that numbers the rows; None: their order does
 
     @abstractmethod
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows in order, as Arrow tables or record batches with these columns."""
+        """Yield the rows in order, as Arrow tables or record batches that have only these columns."""
 
     def gather(self, work: Callable[[Iterator[RowBatch]], Result], columns: Sequence[str]) -> list[Result]:
         wanted = [*columns, *([self.place] if self.place is not None and self.place not in columns else [])]
         return [work(self._batches(wanted or self.names[:1]))]
 
     def _batches(self, columns: Sequence[str]) -> Iterator[RowBatch]:
-        """Yield the rows in order with their numbers."""
+        """Yield the rows in order as batches (``RowBatch``), each with the numbers of its rows in the whole table."""
         before = 0
         for table in self.tables(columns):
             if self.place is None:
@@ -56,7 +56,7 @@ class LocalSource(Source):
 
 
 class TableSource(LocalSource):
-    """A source whose rows are an Arrow table in memory."""
+    """An Arrow table in memory, read batch by batch as larger tables are."""
 
     kind = "table"
 
@@ -68,7 +68,7 @@ class TableSource(LocalSource):
 
 
 class ParquetSource(LocalSource):
-    """A source whose rows are in Parquet files, read one after the other by Arrow."""
+    """A table in Parquet files, which Arrow reads one after the other in batches."""
 
     kind = "parquet"
 
@@ -92,7 +92,7 @@ class ParquetSource(LocalSource):
 
 
 def _opened(path: Path, labels: Sequence[str] = ()) -> Any:
-    """Open a Parquet file; the columns in ``labels`` are read as dictionaries."""
+    """Open a Parquet file by Arrow; ``labels``: columns of texts that are read as dictionaries, to save memory."""
     from pyarrow import parquet
 
     check_source(path)
@@ -101,17 +101,18 @@ def _opened(path: Path, labels: Sequence[str] = ()) -> Any:
 
 
 def _is_text(kind: Any) -> bool:
-    """Return whether an Arrow type is one of texts."""
+    """Return whether a column's Arrow type is one of texts, dictionaries of them included."""
     import pyarrow.types as types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind))
 
 
 class TextSource(LocalSource):
-    """A source whose rows are in files of which some are CSV or JSON Lines; a first pass over each finds its columns.
+    """A table in files of which some are CSV or JSON Lines, read in batches; a first pass over each finds its columns.
 
-    ``text`` and ``empty`` are those of ``TableFile``. ``convert``: makes the table that is read of a block of a file
-    without types, and of the number of rows before it in its file; None: blocks are read as they are.
+    ``text``: the names of columns that stay texts; ``empty``: further texts that stand for a missing field of a CSV.
+    ``convert``: a function from (a block of a file without types, the number of rows before it in its file) to the
+    block that is used, for example with types; None: blocks are used as they are.
     """
 
     kind = "files"
@@ -139,7 +140,7 @@ class TextSource(LocalSource):
 
 
 class DuckSource(LocalSource):
-    """A source whose rows are a DuckDB relation; DuckDB writes to disk what is beyond the connection's memory limit."""
+    """A DuckDB relation, read in batches; what is beyond the connection's memory limit DuckDB writes to disk."""
 
     kind = "duckdb"
 
@@ -148,7 +149,7 @@ class DuckSource(LocalSource):
 
     @classmethod
     def of_paths(cls, paths: Sequence[Path]) -> DuckSource:
-        """Open Parquet files by a DuckDB connection of their own, with limited memory and a temporary folder."""
+        """Open Parquet files as a table that DuckDB reads, by a connection of its own with limited memory."""
         import duckdb
 
         origins = ParquetSource(paths).origins
@@ -163,7 +164,7 @@ class DuckSource(LocalSource):
 
 
 class PolarsSource(LocalSource):
-    """A source whose rows are a Polars LazyFrame, collected in batches by its streaming engine."""
+    """A Polars LazyFrame, read in batches by Polars' streaming engine so that it need not fit in memory."""
 
     kind = "polars"
 
@@ -172,7 +173,7 @@ class PolarsSource(LocalSource):
 
     @classmethod
     def of_paths(cls, paths: Sequence[Path]) -> PolarsSource:
-        """Open Parquet files by Polars."""
+        """Open Parquet files as a table that Polars reads."""
         import polars
 
         return cls(polars.scan_parquet([str(path) for path in paths]), ParquetSource(paths).origins)
@@ -190,11 +191,14 @@ def source_of(
     data: Any, engine: str | None = None, place: str | None = None, *, text: Iterable[str] = (),
     empty: Iterable[str] = (), convert: Callable[[Any, int], Any] | None = None,
 ) -> Source:
-    """Return the source of a table: of paths, a DuckDB relation, a Polars LazyFrame or a Spark frame.
+    """Return a ``Source`` that reads a large table in batches, where its rows are.
+
+    ``data``: paths, a DuckDB relation, a Polars LazyFrame or a Spark frame.
 
     ``engine``: what reads paths: "arrow", "duckdb", "polars" or the address of a Spark cluster; None: Arrow. ``place``:
-    the column that numbers the rows; None: their order does. ``text``, ``empty`` and ``convert`` say how CSV and JSON
-    Lines are read, as ``TextSource`` takes them.
+    the column that numbers the rows; None: their order does. Of CSV and JSON Lines, ``text``: the names of columns that
+    stay texts; ``empty``: further texts for a missing field; ``convert``: a function that gives a block its types (see
+    ``TextSource``).
     """
     if isinstance(data, Source):
         return data
@@ -219,7 +223,7 @@ def source_of(
 
 
 def _source_of_parquet(paths: Files, engine: str) -> LocalSource:
-    """Return the source of Parquet files for one of ``ENGINES``; other files are an error."""
+    """Return the ``Source`` that reads Parquet files by "arrow", "duckdb" or "polars"; other files are an error."""
     for path in paths:
         if not _is_parquet(path):
             raise ValueError(f"{path}: is not Parquet, which {engine} needs here; leave engine out, or write it anew")
@@ -228,12 +232,15 @@ def _source_of_parquet(paths: Files, engine: str) -> LocalSource:
 
 
 def _is_parquet(path: Path) -> bool:
-    """Return whether a path is a Parquet file by its extension."""
+    """Return whether a path ends as Parquet files do (.parquet, .pq)."""
     return path.suffix.lower() in (".parquet", ".pq")
 
 
 def _placed(source: LocalSource, place: str | None) -> LocalSource:
-    """Set the column that numbers a source's rows, and return the source; a column that is not there is an error."""
+    """Set the column that numbers a table's rows, and return the source; a column that is not there is an error.
+
+    ``place``: the column's name; None: the order of the rows numbers them.
+    """
     if place is not None and place not in source.names:
         raise ValueError(f"column {place!r} is not in the table; it has {', '.join(source.names)}")
     source.place = place

@@ -46,10 +46,12 @@ UNSTEADY = (
 
 
 class SparkSource(Source):
-    """A source whose rows are a Spark frame.
+    """A table in a Spark frame (rows spread over a cluster's workers), which is read where the rows are.
 
-    ``place``: the column of whole numbers that are the rows' places; None: their numbers in the Parquet files.
-    ``files``: the Parquet files that the frame reads, in the order in which their rows are numbered; None: by name.
+    Each row has a number (its place) by which it stays the same when Spark runs a task again. ``frame``: the Spark
+    frame. ``place``: the column of whole numbers that holds the places; None: rows are numbered as in the Parquet
+    files. ``files``: the Parquet files that the frame reads, in the order in which their rows are numbered; None: by
+    name.
     """
 
     kind = "spark"
@@ -67,8 +69,9 @@ class SparkSource(Source):
 
     @classmethod
     def of_paths(cls, session: Any, data: Any, place: str | None = None) -> SparkSource:
-        """Open Parquet files by a Spark session.
+        """Open Parquet files as a table that a Spark cluster reads.
 
+        ``session``: the Spark session; ``place``: the column that numbers the rows (None: their order in the files).
         ``data``: paths, folders and patterns on this machine, which the workers must see as well; or addresses of files
         elsewhere, as Spark takes them.
         """
@@ -93,9 +96,11 @@ class SparkSource(Source):
         return results
 
     def mapped(self, make: Callable[[Any, Any], Any], columns: Sequence[str], schema: Any) -> Any:
-        """Return the Spark frame of what ``make(places, table)`` makes of each batch of rows, in an Arrow schema.
+        """Return a Spark frame of new rows, which ``make`` makes on the workers from each batch of rows.
 
-        Spark makes it anew whenever it is read, so every row needs a place that stays and that no other row has.
+        ``make``: a function from (the rows' numbers, an Arrow table of them) to an Arrow table; ``columns``: which
+        columns it gets; ``schema``: the Arrow schema of what it returns. Spark makes the rows anew whenever the frame
+        is read, so every row needs a number (its place) that stays and that no other row has.
         """
         if self._unsteady:
             raise ValueError(UNSTEADY)
@@ -108,7 +113,7 @@ class SparkSource(Source):
             return chosen.mapInArrow(MapShare(make, names), form)
 
     def _chosen(self, columns: Sequence[str]) -> tuple[Any, list[str]]:
-        """Return (the frame with only these columns and the rows' places, the names of its columns).
+        """Return (a frame with only these columns and the numbers of the rows, the list of its columns' names).
 
         In the frame they are called c0, c1, …, because Spark splits names at dots.
         """
@@ -118,14 +123,14 @@ class SparkSource(Source):
         return self._placed.select(*(_column(name).alias(f"c{number}") for number, name in enumerate(names))), names
 
     def _check(self, name: str) -> None:
-        """Raise an error unless the frame has a column of this name."""
+        """Raise ValueError unless the table has a column of this name."""
         if name not in self.names:
             raise ValueError(f"column {name!r} is not in the table; it has {', '.join(self.names)}")
 
     # --- the frame with one more column, the place of each row ------------------------------------------------------
 
     def _by_column(self, frame: Any, place: str) -> Any:
-        """Return the frame with the places that one of its columns holds."""
+        """Return the frame with one more column, the number of each row, copied from the column ``place``."""
         self._check(place)
         kind = dict(frame.dtypes)[place]
         if kind not in ("tinyint", "smallint", "int", "bigint"):
@@ -133,9 +138,10 @@ class SparkSource(Source):
         return frame.withColumn(PLACE, _column(place).cast("long"))
 
     def _by_files(self, frame: Any, files: Sequence[Path] | None) -> Any:
-        """Return the frame with places that number the rows of its Parquet files one after the other.
+        """Return the frame with one more column, the number of each row, which runs on from Parquet file to file.
 
-        The place of each file's first row comes from a join with the small table of files, which every worker gets.
+        ``files``: their order; None: by name. The number of each file's first row comes from a join with the small
+        table of files, which every worker gets.
         """
         import pyarrow
         from pyspark.sql.functions import broadcast, col
@@ -155,21 +161,21 @@ class SparkSource(Source):
         return joined_frame.withColumn(PLACE, _column(FIRST) + _column(ROW))
 
     def _as_they_come(self, frame: Any) -> Any:
-        """Return the frame with Spark's own row numbers as places, which may change when a task runs again."""
+        """Return the frame with one more column, Spark's own row numbers, which may change when a task runs again."""
         from pyspark.sql.functions import monotonically_increasing_id
 
         return frame.withColumn(PLACE, monotonically_increasing_id())
 
 
 def _column(name: str) -> Any:
-    """Return a Spark column by its name, which may hold dots."""
+    """Return a Spark column by its name, quoted, so that dots in the name do no harm."""
     from pyspark.sql.functions import col
 
     return col("`" + name.replace("`", "``") + "`")
 
 
 def _has_row_numbers(frame: Any) -> bool:
-    """Return whether Spark knows the file and the row number of each row, as it does for Parquet files."""
+    """Return whether Spark knows each row's file and its number in the file, as it does for Parquet files."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -180,7 +186,10 @@ def _has_row_numbers(frame: Any) -> bool:
 
 
 def _footers(session: Any, files: Sequence[str]) -> list[tuple[int, str | None]]:
-    """Return (the number of rows, the plan that the metadata name or None) of each Parquet file, read through Spark."""
+    """Return (the number of rows, the plan that the metadata name or None) of each Parquet file, in a list.
+
+    Only the ends of the files are read, through Spark.
+    """
     from py4j.protocol import Py4JJavaError
 
     jvm, settings = session.sparkContext._jvm, session.sparkContext._jsc.hadoopConfiguration()
@@ -202,7 +211,7 @@ def _footers(session: Any, files: Sequence[str]) -> list[tuple[int, str | None]]
 
 
 def write_parquet(frame: Any, folder: str) -> int:
-    """Write a frame to a new folder of Parquet files, and return how many rows it has."""
+    """Write a Spark frame to a new folder of Parquet files; return how many rows were written."""
     with in_one_line():
         frame.write.parquet(folder)
         return int(frame.sparkSession.read.parquet(folder).count())
@@ -212,7 +221,7 @@ def write_parquet(frame: Any, folder: str) -> int:
 
 
 class RefusedShare:
-    """The error that work raised for bad rows of a worker's share, sent back as its result.
+    """An error about bad rows that a worker sends back as its result, to be raised in the calling process.
 
     Raised on the worker, it would make Spark run the task again.
     """
@@ -222,7 +231,11 @@ class RefusedShare:
 
 
 class ReduceShare:
-    """A function that a worker runs on its share of the rows: it yields the pickled result of work, or nothing."""
+    """A function that a Spark worker runs on its part of the rows: it yields a row with the pickled result of ``work``.
+
+    ``work``: a function from an iterator of batches of rows to a result; ``names``: of their columns. A part without
+    rows yields nothing.
+    """
 
     def __init__(self, work: Callable[[Iterator[RowBatch]], Any], names: Sequence[str]) -> None:
         self.work, self.names = work, list(names)
@@ -242,7 +255,10 @@ class ReduceShare:
 
 
 class MapShare:
-    """A function that a worker runs on its share of the rows: it yields the rows that ``make`` makes of each batch."""
+    """A function that a Spark worker runs on its part of the rows: it yields what ``make`` makes of each batch.
+
+    ``make``: a function from (the rows' numbers, an Arrow table of them) to an Arrow table; ``names``: of the columns.
+    """
 
     def __init__(self, make: Callable[[Any, Any], Any], names: Sequence[str]) -> None:
         self.make, self.names = make, list(names)
@@ -253,7 +269,10 @@ class MapShare:
 
 
 def joined(arrived: Iterator[Any], names: list[str]) -> Iterator[RowBatch]:
-    """Join Spark's small batches to batches of about BATCH_ROWS rows, and yield them with their columns' names."""
+    """Join the small batches of rows that Spark sends to batches of about BATCH_ROWS rows, and yield these.
+
+    ``arrived``: Spark's batches; ``names``: the columns' own names, which Spark's batches lack.
+    """
     waiting: list[Any] = []
     for batch in arrived:
         waiting.append(batch)
@@ -265,7 +284,10 @@ def joined(arrived: Iterator[Any], names: list[str]) -> Iterator[RowBatch]:
 
 
 def _batch(parts: list[Any], names: list[str]) -> RowBatch:
-    """Join Arrow batches to one, with the places of its rows; a row without a place is an error."""
+    """Join Arrow batches of rows to one ``RowBatch``, with the number of each row; a row without a number is an error.
+
+    ``names``: the columns' own names.
+    """
     import pyarrow
 
     table = pyarrow.Table.from_batches(parts).rename_columns(names)
@@ -279,7 +301,7 @@ def _batch(parts: list[Any], names: list[str]) -> RowBatch:
 
 
 def session_at(master: str) -> Any:
-    """Return a Spark session with the cluster at an address: "spark://host:7077", "local[2]", "yarn".
+    """Return a Spark session, the connection to the cluster at an address: "spark://host:7077", "local[2]", "yarn".
 
     It is the session that runs already, if there is one. Everything else is as Spark's own settings say
     (``spark-defaults.conf``).
@@ -301,9 +323,9 @@ def session_at(master: str) -> Any:
 
 
 def _near(master: str) -> dict[str, str]:
-    """Return the settings that a cluster on this machine needs: the loopback address; others need none.
+    """Return the Spark settings, as a dict, for a cluster on this machine: the loopback address; others need none.
 
-    The workers of such a cluster are told to run the same Python.
+    The workers of a cluster on this machine are told to run the same Python. ``master``: the cluster's address.
     """
     hosts = re.findall(r"([^/,\s]+):(\d+)", master) if master.startswith("spark://") else []
     if master.startswith("spark://"):
@@ -315,7 +337,10 @@ def _near(master: str) -> dict[str, str]:
 
 
 def _check_answers(master: str, hosts: Sequence[tuple[str, str]]) -> None:
-    """Raise an error if none of a cluster's hosts accepts a connection; Spark itself would try for minutes."""
+    """Raise ValueError if none of a cluster's hosts accepts a connection; Spark itself would try for minutes.
+
+    ``master``: the cluster's address, for the error; ``hosts``: (host, port) of each.
+    """
     for host, port in hosts:
         try:
             socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
@@ -348,7 +373,7 @@ EXPLANATIONS = (
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Turn Spark's errors raised inside, of a hundred lines each, into errors in one line."""
+    """Turn Spark's errors raised inside this context, of a hundred lines each, into errors in one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -367,5 +392,5 @@ def in_one_line() -> Iterator[None]:
 
 
 def _path(file: str) -> str:
-    """Return the path of a file that Spark names: without the ``file:/`` before it, and with %20 as a space."""
+    """Return the path in an address of a file as Spark writes it: without ``file:/``, and with %20 as a space."""
     return unquote(re.sub("^file:/*", "/", file))

@@ -95,7 +95,7 @@ class CorrelatedNoise(Mechanism):
 
     @property
     def levels(self) -> Mapping[str | None, Channel]:
-        """Empty: several numbers at once have no table of a single value; see ``marginal(name)``."""
+        """An empty mapping: several numbers at once have no table of a single value; see ``marginal(name)``."""
         return {}
 
     # --- drawing reports ----------------------------------------------------------------------------------------
@@ -122,7 +122,10 @@ class CorrelatedNoise(Mechanism):
         return np.where(complete[:, None], numbers, np.nan)
 
     def encode(self, values: Any) -> tuple[Codes, Any]:
-        """Return (the true codes of ``values``, one row a person; which rows have no missing value)."""
+        """Return the codes of true ``values`` on the columns' grids, and which rows have no missing value.
+
+        Two arrays: codes [person, column], and one truth value a person.
+        """
         table = as_numbers(values)
         if table.ndim != 2 or table.shape[1] != len(self.domains):
             raise ValueError(f"values has shape {table.shape}; give one row a person and {len(self.domains)} columns")
@@ -131,12 +134,18 @@ class CorrelatedNoise(Mechanism):
         return np.maximum(codes, 0), ~np.isnan(cleaned).any(axis=1)
 
     def _draw(self, codes: Codes, source: WordSource) -> Codes:
-        """Draw the noise of every row in steps of the grid, with words of a source."""
+        """Draw the noise for every row of true codes: an array [person, column] of steps of the columns' grids.
+
+        ``source``: of the random words that the noise is drawn with.
+        """
         identity = row_codes(codes) if isinstance(source, KeyedWords) else np.zeros(len(codes), dtype=np.int64)
         return self.noise_of(source.rows(identity, 2 * len(self.domains)))
 
     def noise_of(self, words: Any) -> Codes:
-        """Return the noise that words lead to, in steps of the grid: one row a person, made of two words a column."""
+        """Return the noise that random words lead to: an array [person, column] of steps of the columns' grids.
+
+        ``words``: one row of 64-bit words for each person, two words for each column.
+        """
         steps = np.zeros((len(words), len(self._noises)), dtype=np.int64)
         for j, noise in enumerate(self._noises):
             drawn = noise.steps()[0].noise.draw(words[:, 2 * j]).astype(np.int64) - noise.reach
@@ -145,14 +154,20 @@ class CorrelatedNoise(Mechanism):
 
     @cached_property
     def reach(self) -> tuple[int, ...]:
-        """The most steps of noise in each column: |k_j| ≤ r_j + 1 + ⌊Σ_{i<j} |W_ji| · reach_i⌋, r_j that of e_j."""
+        """How many grid steps the noise of each column has at most: r_j + 1 + ⌊Σ_{i<j} |W_ji| · reach_i⌋ for column j.
+
+        r_j is how far the column's own noise e_j reaches, the sum what noise of earlier columns adds.
+        """
         reaches: list[int] = []
         for row, noise in zip(np.abs(self._weights).tolist(), self._noises, strict=True):
             reaches.append(noise.reach + 1 + sum(w * k for w, k in zip(row, reaches, strict=False)) // UNIT)
         return tuple(reaches)
 
     def _centre(self, steps: Codes, column: int) -> Codes:
-        """Return 2^32·c_j = 2^32·Σ_{i<j} W_ji·k_i of one column j for every row, from the noise of those before it."""
+        """Return around which number of steps the noise of one column j is drawn, given that of the columns before it.
+
+        2^32·c_j = 2^32·Σ_{i<j} W_ji·k_i, a whole number for every row of ``steps``, the noise drawn so far.
+        """
         return np.asarray(steps[:, :column] @ self._weights[column, :column])
 
     def program(self) -> dict[str, Any]:
@@ -171,10 +186,10 @@ class CorrelatedNoise(Mechanism):
     # --- the law ------------------------------------------------------------------------------------------------
 
     def conditional_chances(self, reports: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
-        """Return two tables, one row a person: P[noise below that of the report] and P[noise equal to it], by column.
+        """Return how likely the noise between values and reports was: two arrays [person, column].
 
-        Each column's chances are conditional on the noise of the columns before it. ``reports`` and ``values`` hold one
-        row of numbers a person.
+        P[noise below that of the report] and P[noise equal to it], each conditional on the noise of the columns before.
+        ``reports`` and ``values`` hold one row of numbers a person.
         """
         steps = self._codes(reports) - self._codes(values)
         below, equal = np.zeros(steps.shape), np.zeros(steps.shape)
@@ -195,11 +210,17 @@ class CorrelatedNoise(Mechanism):
         return math.prod(float(noise.noise @ noise.noise) for noise in self._noises)
 
     def probability(self, reports: ArrayLike, values: ArrayLike) -> Floats:
-        """Return P[report | value] for every person; ``reports`` and ``values`` hold one row of numbers each."""
+        """Return P[row of reports | row of values], one chance for every person.
+
+        ``reports`` and ``values`` hold one row of numbers a person.
+        """
         return np.asarray(self.conditional_chances(reports, values)[1].prod(axis=1))
 
     def _codes(self, rows: ArrayLike) -> Codes:
-        """Return the codes of rows of numbers, not clipped: those beyond the domain are below 0 or above the last."""
+        """Return the codes of rows of numbers on the columns' grids, an array of the same shape, not clipped.
+
+        Numbers beyond the domain have codes below 0 or above the last.
+        """
         table = np.atleast_2d(np.asarray(rows, dtype=float))
         scaled = [(column - grid.origin) / grid.step for grid, column in zip(self.inputs, table.T, strict=True)]
         return np.asarray(np.rint(np.column_stack(scaled)), dtype=np.int64)
@@ -216,7 +237,10 @@ class CorrelatedNoise(Mechanism):
         return np.asarray(mixing * (own + rounded) @ mixing.T)
 
     def _rounding(self, column: int) -> float:
-        """Return E[f(1 − f)] of one column: 0 for the first, exact for the second, 1/6 (f even on 0..1) for others."""
+        """Return the variance, in squared steps, that rounding at random adds to one column: E[f(1 − f)].
+
+        0 for the first column, exact for the second, 1/6 (as for f even on 0..1) for others. ``column``: its number.
+        """
         if column != 1:
             return 1 / 6 if column else 0.0
         first = self._noises[0]
@@ -232,9 +256,10 @@ class CorrelatedNoise(Mechanism):
         return Gaussian(self.domains[name], scale=scale, step=float(self.steps[column]))
 
     def moments(self, reports: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the mean and the covariance of the true values, without bias: Cov(x) = Cov(w) − Cov(e).
+        """Return an estimate of the mean and the covariance of the true values, without bias: Cov(x) = Cov(w) − Cov(e).
 
-        ``reports``: w, one row of numbers a person; rows with a missing value are left out.
+        Two arrays, [column] and [column, column], of which the noise's covariance is taken off. ``reports``: w, one row
+        of numbers a person; rows with a missing value are left out.
         """
         rows = np.asarray(reports, dtype=float)
         rows = rows[~np.isnan(rows).any(axis=1)]
@@ -272,7 +297,10 @@ class CorrelatedNoise(Mechanism):
 
 
 def _check_covariance(covariance: ArrayLike, size: int) -> Floats:
-    """Return a covariance as an array; raise an error unless it is symmetric and positive definite, of this size."""
+    """Return a covariance as an array; raise an error unless it is symmetric and positive definite, of this size.
+
+    ``size``: the number of columns.
+    """
     given = np.asarray(covariance, dtype=float)
     if size < 2 or given.shape != (size, size):
         raise ValueError(f"covariance has shape {given.shape} for {size} columns; give one row and column for each")

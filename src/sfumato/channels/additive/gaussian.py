@@ -12,7 +12,7 @@ from sfumato.domain import Floats
 
 
 class Gaussian(ScaledNoise):
-    """A channel that adds gaussian noise: w = x + N(0, scale²), rounded to a grid.
+    """A channel that adds gaussian noise to a number: w = x + N(0, scale²), rounded to a grid.
 
     Law: q[k] = Φ((k+½)·step/scale) − Φ((k−½)·step/scale) for k steps of noise.
     γ: ∞, the tails have no bound.

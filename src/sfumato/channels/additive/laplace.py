@@ -17,7 +17,7 @@ multiples of 2^-64 lifts its γ a little above the formula's. On the usual grid 
 
 
 class Laplace(ScaledNoise):
-    """A channel that adds Laplace noise: w = x + Laplace(scale), rounded to a grid.
+    """A channel that adds Laplace noise to a number: w = x + Laplace(scale), rounded to a grid.
 
     Law: q[k] = F((k+½)·step) − F((k−½)·step) for k steps of noise, F(t) = ½·e^(t/scale) for t ≤ 0; reports further than
     ten scales outside the domain become its end reports.

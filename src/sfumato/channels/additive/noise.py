@@ -49,7 +49,7 @@ class AdditiveNoise(Channel):
         self, domain: Interval, ways: Mapping[str, float | None], bound: Mapping[str, Any], *, confidence: float,
         data_deviation: float | None, step: float | None, missing: str, outside: str,
     ) -> None:  # fmt: skip
-        """Lay the grids for noise whose amount exactly one of the given parameters states.
+        """Set the noise's size from the one parameter given for it, and the grids of true values and of reports.
 
         ``ways``: the parameters that state the noise's size, its privacy or its ratio, by name, None where not given.
         ``bound``: "gamma" and "epsilon" likewise, where the class takes them.
@@ -84,16 +84,19 @@ class AdditiveNoise(Channel):
         self._lay_grids()
 
     def _size_at_ratio(self, snr: float, data_deviation: float | None) -> float:
-        """Return the noise's size at which Var(data)/Var(noise) = snr.
+        """Return the noise's size (scale or half width) at which Var(data)/Var(noise) = ``snr``.
 
-        Data whose deviation is not given (None) are taken to fill the domain evenly: its width/√12.
+        ``data_deviation``: the standard deviation of the data; None: they fill the domain evenly, its width/√12.
         """
         flat = self.domain.width / math.sqrt(12)
         own = flat if data_deviation is None else check_positive("data_deviation", data_deviation)
         return own / math.sqrt(snr) / self.unit_deviation
 
     def _check_size(self, name: str, value: float) -> None:
-        """Raise an error that names the given parameter if the noise is too wide to read a crowd through."""
+        """Raise an error if the noise is too wide to read a crowd through.
+
+        ``name`` and ``value``: the parameter that stated the amount of noise, which the error names.
+        """
         if self.deviation > LARGEST_NOISE * self.domain.width:
             raise ValueError(
                 f"{name}={value:g} is noise {self.deviation / self.domain.width:.3g} times as wide as the domain "
@@ -101,7 +104,8 @@ class AdditiveNoise(Channel):
             )
 
     def _lay_grids(self) -> None:
-        """Set the grids of true codes and of reports, and how many steps the noise reaches."""
+        """Set the grids of true values (``inputs``) and of reports (``outputs``), and how many steps the noise reaches.
+        """
         self.inputs: Grid = Grid.over(self.domain, self.step, integer=holds_every_integer(self.domain, self.step))
         self.reach = self._reach(self.inputs.size - 1)
         self.past = min(self.reach, self._report_reach())
@@ -119,19 +123,25 @@ class AdditiveNoise(Channel):
 
     @abstractmethod
     def _width_of_unit(self, confidence: float) -> float:
-        """Return the interval width of noise of size 1 at this confidence (AS00, Table 1)."""
+        """Return how wide an interval around a report holds the true value with this chance, for noise of size 1.
+
+        As in AS00, Table 1.
+        """
 
     def _size_of_bound(self, gamma: float, step: float | None) -> float:
-        """Return the size of the least noise whose γ is at most this; ∞ where no noise of this kind has a bound."""
+        """Return the size of the least noise whose γ (the largest factor on the odds) is at most ``gamma``.
+
+        ∞ where no noise of this kind has a bound. ``step``: the distance of grid points; None: the usual one.
+        """
         return math.inf
 
     def _reach(self, steps: int) -> int:
-        """Return how many steps the noise reaches to each side, on a domain that is ``steps`` steps wide."""
+        """Return how many grid steps the noise reaches to each side, on a domain that is ``steps`` steps wide."""
         check_codes(2 * self.symmetric_reach * self.size_of_noise / self.step)
         return math.ceil(self.symmetric_reach * self.size_of_noise / self.step)
 
     def _report_reach(self) -> int:
-        """Return how many steps past the domain reports go before they are gathered at the end codes."""
+        """Return how many grid steps past the domain reports may lie; those further out become the end reports."""
         return self.reach
 
     # --- derived ------------------------------------------------------------------------------------------------
@@ -141,7 +151,7 @@ class AdditiveNoise(Channel):
 
     @cached_property
     def _shift(self) -> Shift:
-        """The one step of the program: the law q as a table of whole numbers."""
+        """The one step of the drawing program: it adds noise drawn by the chances q[k], as a table of whole numbers."""
         tails = self.tail((np.arange(self.reach + 1, dtype=np.float64) + 0.5) * self.step)
         side = tails[:-1] - tails[1:]
         side[-1:] += tails[-1]
@@ -154,7 +164,7 @@ class AdditiveNoise(Channel):
 
     @cached_property
     def noise(self) -> Floats:
-        """The chances q[k] of k = −reach..reach steps of noise, exactly as drawn."""
+        """The chances q[k] of k = −reach..reach grid steps of noise, as an array, exactly as drawn."""
         chances = self._shift.chances
         return np.concatenate([chances, np.zeros(2 * self.reach + 1 - chances.size)])
 

@@ -11,7 +11,7 @@ from sfumato.domain import Floats, Interval
 
 
 class Uniform(AdditiveNoise):
-    """A channel that adds uniform noise: w = x + U(−halfwidth, halfwidth), rounded to a grid.
+    """A channel that adds uniform noise to a number: w = x + U(−halfwidth, halfwidth), rounded to a grid.
 
     Law: q[k] = the part of the step around k that lies within ±halfwidth, divided by 2·halfwidth.
     γ: ∞, a report rules out every value further away than halfwidth.
@@ -47,7 +47,7 @@ class Uniform(AdditiveNoise):
 
     @property
     def halfwidth(self) -> float:
-        """How far the noise reaches to each side, in units of the domain."""
+        """How far the uniform noise reaches to each side of the true value, in units of the domain."""
         return self.size_of_noise
 
     def tail(self, distance: Floats) -> Floats:

@@ -17,7 +17,7 @@ DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = DIGITS[np.frombuffer(b"01
 
 
 def lengths_of(column: Any) -> Codes:
-    """Return how long each list of an Arrow column is; missing lists and other columns are an error."""
+    """Return how many items each list of an Arrow column has; missing lists, or a column of no lists, are an error."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -29,9 +29,9 @@ def lengths_of(column: Any) -> Codes:
 
 
 def lists_of(column: Any) -> tuple[list[Any], Codes, Codes]:
-    """Return three things of a column of lists.
+    """Read an Arrow column of lists of items as (labels, indices, lengths).
 
-    The labels that occur; for every entry of all lists one after the other the index of its label; the length of each
+    The labels that occur; for every entry, all lists one after the other, the index of its label; the length of each
     list.
     """
     import pyarrow.compute as pc
@@ -41,7 +41,10 @@ def lists_of(column: Any) -> tuple[list[Any], Codes, Codes]:
 
 
 def labels_of(column: Any) -> tuple[list[Any], Codes]:
-    """Return (the labels that occur in a column, None for missing ones; the index of its label for every row)."""
+    """Read an Arrow column as (labels, indices): the labels that occur, and the index of every row's label among them.
+
+    A missing entry has the label None.
+    """
     import pyarrow as pa
 
     flat = _whole(column)

@@ -144,7 +144,7 @@ class SelectASize(Channel):
     def power(
         self, k: int, shares: Mapping[int, float] | None = None, prevalence: float = 0.0
     ) -> tuple[float, float, float]:
-        """Return what the variance of the support of a k-itemset is made of, over all basket sizes.
+        """Return three numbers from which the variance of the estimated support of itemsets of k items follows.
 
         (E[g²] of people without the itemset, E[g²] of people with it, the share of baskets of k items or more), g the
         term of one report in the support's estimate. ``shares`` and ``prevalence`` are those of
@@ -225,11 +225,14 @@ class SelectASize(Channel):
         return seeds if compress else drawing.generator.expand(seeds)
 
     def _as_seed(self, drawing: SizeProgram, source: WordSource, compress: bool) -> bool:
-        """Return whether a seed is drawn; with a key also for bitmaps, so that both forms are the same report."""
+        """Return whether a seed (a short number that stands for a bitmap) is drawn, and not a bitmap.
+
+        With a device's key also where a bitmap is sent, so that both forms are the same report.
+        """
         return compress or (isinstance(source, KeyedWords) and drawing.seed is not None)
 
     def _width(self, compress: bool) -> int:
-        """Return how many words a report takes, in the form that ``compress`` says."""
+        """Return how many 64-bit words a report takes: as a seed if ``compress``, else as a bitmap."""
         return max(g.words for g in self.generators.values()) if compress else bitmap_width(self.items.size)
 
     # --- the program -------------------------------------------------------------------------------------------------
@@ -245,24 +248,28 @@ class SelectASize(Channel):
 
     @cached_property
     def _drawing(self) -> dict[int, SizeProgram]:
-        """The program of each basket size."""
+        """The drawing program for baskets of each size, by size."""
         return read_program(self._program)
 
     # --- seeds -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def generators(self) -> dict[int, SeedGenerator]:
-        """The generator of seeds for each basket size; in its seeds any size + up_to items are independent."""
+        """What makes and expands seeds (short numbers that stand for bitmaps), by basket size.
+
+        In a random seed any size + up_to items show independently of each other.
+        """
         return {size: drawing.generator for size, drawing in self._drawing.items()}
 
     @property
     def has_seeds(self) -> bool:
-        """Whether baskets of every size have seeds; they have none where there are too many items for their field."""
+        """Whether reports can be sent as seeds, a few bits that stand for a bitmap; not where there are too many items.
+        """
         return all(drawing.seed is not None for drawing in self._drawing.values())
 
     @property
     def seed_bits(self) -> dict[int, int]:
-        """How many bits a seed has, for each basket size."""
+        """How many bits a seed (a report in short form) has, by basket size."""
         return {size: generator.bits for size, generator in self.generators.items()}
 
     def check(self, reports: BasketReports) -> None:
@@ -347,7 +354,7 @@ class SelectASize(Channel):
         return _all_sets(self.items, range(self.items.size + 1))
 
     def _law_at(self, codes: Codes | None, first: Codes | None = None) -> Floats:
-        """Return P[t', t] of the program, over all sets t' and all baskets t."""
+        """Return the table of chances P[t', t] of the program, over all sets t' and all baskets t, for few items."""
         drawing = self._drawing[self._only_size()]
         drawn = SizeLaw(drawing.size, self.laws[drawing.size].rho, tuple(float(p) for p in drawing.kept))
         return table(drawn, self.items.size)
@@ -358,11 +365,11 @@ class SelectASize(Channel):
         return self._reports(self._only_size(), members, source, False)[:, 0].astype(np.int64).reshape(np.shape(codes))
 
     def _is_tiny(self) -> bool:
-        """Return whether the channel's table can be written down: one basket size and few items."""
+        """Return whether the channel's table of chances can be written down: one basket size and few items."""
         return self.items.size <= LARGEST_TABLE and len(self.laws) == 1
 
     def _only_size(self) -> int:
-        """Return the one basket size; raise an error if the channel's table cannot be written down."""
+        """Return the one basket size; raise an error if the channel's table of chances is too large to write down."""
         if not self._is_tiny():
             raise ValueError(
                 f"the table of {self.items.size} items and {len(self.laws)} sizes is too large; "
@@ -417,9 +424,10 @@ def _check_sizes(sizes: Iterable[int], items: Items) -> None:
 
 
 def amplification(gamma: float | None, breach: tuple[float, float] | None) -> float:
-    """Return the bound γ of a design: as given, or the smallest that permits a breach (ρ1, ρ2), ρ2(1-ρ1)/(ρ1(1-ρ2)).
+    """Return the bound γ (largest factor on the odds) of a design, stated as ``gamma`` or as ``breach``.
 
-    One of the two parameters is None.
+    ``breach``: (ρ1, ρ2), and no belief of ρ1 may grow to ρ2, which takes γ = ρ2(1-ρ1)/(ρ1(1-ρ2)). The other one is
+    None.
     """
     if gamma is not None and breach is None:
         return float(gamma)
@@ -434,6 +442,9 @@ def amplification(gamma: float | None, breach: tuple[float, float] | None) -> fl
 
 
 def _all_sets(items: Items, sizes: Container[int]) -> Categories:
-    """Return the sets of items that have one of these sizes as categories, in the order of their bit patterns."""
+    """Return the sets of items that have one of these sizes, as categories labelled by frozensets of items.
+
+    They are in the order of their bit patterns.
+    """
     patterns = (pattern for pattern in range(1 << items.size) if pattern.bit_count() in sizes)
     return Categories(frozenset(x for i, x in enumerate(items.labels) if pattern >> i & 1) for pattern in patterns)

@@ -81,9 +81,10 @@ class Goal:
 
 @dataclass(frozen=True)
 class Readability:
-    """The tables by which laws of the kept count are scored at one ρ; columns are kept counts j = 0..m.
+    """The tables by which candidate designs are scored at one insertion chance ρ.
 
-    Rows of all but the first are itemset sizes k = 1..up_to; ``law.py`` has the formulas.
+    A design is the law p[j] of how many of a basket's m items are kept; columns are j = 0..m. Rows of all tables but
+    the first are itemset sizes k = 1..up_to; ``law.py`` has the formulas.
     """
 
     by_noise: Floats  # p0[j]
@@ -103,7 +104,10 @@ class Readability:
         )
 
     def laws(self, lifts: Floats) -> Floats:
-        """Return the law p[j] of the kept count for each row of lifts, which need not be normalised."""
+        """Return for each row of lifts the chances p[j] that j of a basket's items are kept, as rows that sum to 1.
+
+        ``lifts``: how much likelier each kept count is to be than under pure noise, up to a factor a row.
+        """
         weights = lifts * self.by_noise
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
@@ -125,7 +129,11 @@ class Readability:
 
 
 def corners(size: int, form: str = "best") -> Bools:
-    """Return which kept counts are boosted, one row a corner of the polytope; ``form`` is one of ``FORMS``."""
+    """Return the candidates of the search for a design, truth values [candidate, kept count j]: whether j is boosted.
+
+    A boosted count is made γ times likelier than under noise; these are corners of the polytope of laws. ``form``:
+    "best", "two-level" or "single-boost" (``FORMS``).
+    """
     counts = np.arange(size + 1)
     if form == "two-level":
         return np.array([counts >= threshold for threshold in range(1, size + 1)])
@@ -139,7 +147,10 @@ def corners(size: int, form: str = "best") -> Bools:
 
 @lru_cache(maxsize=256)  # the search takes a while, and plans are designed again and again
 def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int = 1024) -> SizeLaw:
-    """Find the best law for baskets of `size` items; ρ is a multiple of 1/resolution."""
+    """Find the law by which baskets of `size` items are best blurred for a goal: insertion chance ρ and kept counts.
+
+    ``form``: of the law, "best", or the simpler "two-level" and "single-boost". ρ is a multiple of 1/resolution.
+    """
     if form not in FORMS:
         raise ValueError(f"form {form!r} is unknown; use one of {', '.join(FORMS)}")
     if size == 0:  # nothing to keep, and nothing to read at any ρ: one fair bit an item
@@ -155,7 +166,7 @@ def design_law(size: int, goal: Goal, *, form: str = "best", resolution: int = 1
 
 @dataclass(frozen=True)
 class _Corner:
-    """A candidate law: its insertion chance, its lifts, and the number that the goal minimises."""
+    """A candidate design: its insertion chance, its lifts by kept count, and the number that the goal minimises."""
 
     worst: float
     rho: float
@@ -163,7 +174,10 @@ class _Corner:
 
 
 def _best_corner(size: int, goal: Goal, boosts: Bools, rhos: Floats) -> _Corner:
-    """Return the best of all corners (rows of boosted kept counts) at all these insertion chances."""
+    """Return the best of all candidate laws: every row of ``boosts`` at every insertion chance in ``rhos``.
+
+    ``boosts``: truth values [candidate, kept count], which counts are made γ times likelier.
+    """
     lifts = np.where(boosts, goal.gamma * ROUNDING, 1.0)
     best = _Corner(np.inf, 0.5, lifts[0])
     for rho in rhos.tolist():
@@ -179,7 +193,10 @@ def _best_corner(size: int, goal: Goal, boosts: Bools, rhos: Floats) -> _Corner:
 
 
 def _soften(start: Floats, rho: float, size: int, goal: Goal) -> _Corner:
-    """Improve a candidate: move one lift at a time inside [1, γ] while the number that the goal minimises falls."""
+    """Improve a candidate law: move one lift at a time inside [1, γ] while the number that the goal minimises falls.
+
+    ``start``: its lifts, by how much each kept count is likelier than under noise. ``rho``: its insertion chance.
+    """
     readable = Readability.at(size, rho, goal)
     lift, worst = start.copy(), float(readable.worst(start[None, :], goal)[0])
     for _ in range(SOFTENING_ROUNDS):

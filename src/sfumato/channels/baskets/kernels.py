@@ -16,7 +16,7 @@ from sfumato.domain import Codes
 
 @njit(cache=True)
 def pick_bits(words: Words, places: Codes, picked: Words) -> None:
-    """Write the bits at these places of every row of words into ``picked``, in this order."""
+    """Write some bits of every row of words into ``picked``, one row each: bit i is bit places[i] of the row."""
     for row in range(words.shape[0]):
         for word in range(picked.shape[1]):
             first, bits = 64 * word, np.uint64(0)
@@ -28,7 +28,7 @@ def pick_bits(words: Words, places: Codes, picked: Words) -> None:
 
 @njit(cache=True)
 def expand(seeds: Words, tables: Words, threshold: int, mask: Words, bitmaps: Words) -> None:
-    """Write the bitmap of every seed: an item's bit is set if its number, read off the seed, is below the threshold.
+    """Write the bitmap that every seed stands for: an item's bit is set if its number there is below the threshold.
 
     ``tables``: [nibble, value, plane · width + word], as ``SeedGenerator._tables_of`` makes them. ``mask``: a bitmap of
     all items.
@@ -56,7 +56,10 @@ def expand(seeds: Words, tables: Words, threshold: int, mask: Words, bitmaps: Wo
 
 @njit(cache=True)
 def _sum_planes(seed: Words, tables: Words, planes: Words) -> None:
-    """Write the bit planes of all items' numbers: the exclusive or of what each four bits of the seed contribute."""
+    """Write into ``planes`` the numbers of all items in one seed, as bit planes: the highest bit of all items first.
+
+    It is the exclusive or of what each four bits of the seed contribute, looked up in ``tables`` (as in `expand`).
+    """
     planes[:] = 0
     for nibble in range(tables.shape[0]):
         value = (seed[nibble >> 4] >> np.uint64(4 * (nibble & 15))) & np.uint64(15)
@@ -70,10 +73,11 @@ def _sum_planes(seed: Words, tables: Words, planes: Words) -> None:
 
 @njit(cache=True)
 def steer_bch(seeds: Words, columns: Words, items: Codes, numbers: Codes) -> int:
-    """Change each seed in place so that its items show their numbers; return how many equations have no pivot.
+    """Change each seed in place so that chosen items have chosen numbers in it: numbers[r, c] for item items[r, c].
 
-    ``columns``: the linear function of each bit of each item, as ``SeedGenerator.columns``. ``items`` and ``numbers``:
-    one row a seed. Any equation without a pivot means that the seeds are not steered.
+    For seeds of the BCH construction, by solving linear equations in bits. ``columns``: the linear function of each bit
+    of each item, as ``SeedGenerator.columns``. Returns how many equations depend on others (have no pivot); if any
+    does, the seeds are not steered.
     """
     depth = columns.shape[1]
     count = items.shape[1] * depth
@@ -104,7 +108,11 @@ def _parity(a: Words, b: Words) -> np.uint64:
 
 @njit(cache=True)
 def _eliminate(rows: Words, right: Words, pivots: Words) -> int:
-    """Clear each row's lowest bit, its pivot, from the rows below it; return how many rows have no bit left."""
+    """Bring linear equations in bits to triangular form, in place; return how many rows have no bit left.
+
+    Each row's lowest set bit, its pivot, is written to ``pivots`` and cleared from the rows below. ``right``: the
+    equations' right sides, 0 or 1.
+    """
     zero = np.uint64(0)
     dependent = 0
     for i in range(right.size):
@@ -157,7 +165,11 @@ def _substitute(rows: Words, right: Words, pivots: Words, seed: Words) -> None:
 def steer_polynomials(
     seeds: Words, degree: int, independence: int, depth: int, powers: Codes, logs: Codes, items: Codes, numbers: Codes
 ) -> None:
-    """Change each seed in place so that the low `depth` bits of f(items) are `numbers`."""
+    """Change each seed in place so that chosen items have chosen numbers in it: numbers[r, c] for item items[r, c].
+
+    For seeds of the polynomial construction: a seed is the coefficients of a polynomial f over GF(2^degree), and an
+    item's number the low `depth` bits of f(item). ``powers`` and ``logs``: the tables of the field (`BinaryField`).
+    """
     size = items.shape[1]
     low_bits = (np.int64(1) << depth) - 1
     coefficients = np.empty(independence, dtype=np.int64)
@@ -177,21 +189,21 @@ def steer_polynomials(
 
 @njit(cache=True)
 def _multiply(a: np.int64, b: np.int64, powers: Codes, logs: Codes) -> np.int64:
-    """Return a·b in the field of these tables."""
+    """Return the product a·b in the finite field whose tables of powers and logarithms these are."""
     return np.int64(powers[logs[a] + logs[b]] * ((a != 0) & (b != 0)))
 
 
 @njit(cache=True)
 def _divide(a: np.int64, b: np.int64, powers: Codes, logs: Codes) -> np.int64:
-    """Return a/b in the field of these tables, for b other than 0."""
+    """Return the quotient a/b in the finite field whose tables of powers and logarithms these are; b is not 0."""
     return np.int64(powers[logs[a] + logs.size - 1 - logs[b]] * (a != 0))
 
 
 @njit(cache=True)
 def _interpolate(points: Codes, values: Codes, coefficients: Codes, powers: Codes, logs: Codes) -> None:
-    """Write the coefficients of the polynomial that takes the values at the points, over the field of these tables.
+    """Write the coefficients of the polynomial that takes given values at given points, over a finite field.
 
-    `values` is overwritten by Newton's divided differences.
+    ``powers`` and ``logs``: the tables of the field. `values` is overwritten by Newton's divided differences.
     """
     size = points.size
     for order in range(1, size):
@@ -206,7 +218,7 @@ def _interpolate(points: Codes, values: Codes, coefficients: Codes, powers: Code
 
 @njit(cache=True)
 def _read(seed: Words, start: int, length: int) -> np.int64:
-    """Return the number in the ``length`` bits of a seed that begin at bit ``start``."""
+    """Return the number that a part of a seed holds: ``length`` bits from bit ``start`` on."""
     word, bit = start >> 6, start & 63
     bits = seed[word] >> np.uint64(bit)
     if bit + length > 64:

@@ -36,21 +36,21 @@ judgement: sums that cancel to zero leave 1e-16, and at 1e-9 any support would n
 
 @cache
 def _binomials(size: int) -> Floats:
-    """Return the binomial coefficients C(size, j) for j = 0..size."""
+    """Return the array of binomial coefficients C(size, j) for j = 0..size."""
     return np.array([math.comb(size, j) for j in range(size + 1)], dtype=np.float64)
 
 
 def kept_by_noise(size: int, rho: float) -> Floats:
-    """Return p0[j], the chance that j of `size` items show if each is inserted with chance ρ, for j = 0..size."""
+    """Return the array p0[j], j = 0..size: the chance that j of `size` items show if each is inserted with chance ρ."""
     j = np.arange(size + 1)
     return np.asarray(_binomials(size) * rho**j * (1.0 - rho) ** (size - j))
 
 
 @cache
 def hypergeometric(size: int, k: int) -> Floats:
-    """Return H[q, j], the chance that q of k given items are among the j kept of m: C(k,q) C(m-k,j-q) / C(m,j).
+    """Return the table H[q, j]: the chance that q of k given items are among the j that are kept of a basket's m.
 
-    ``size`` is m.
+        C(k,q) C(m-k,j-q) / C(m,j),   m = ``size``
     """
     table = np.zeros((k + 1, size + 1))
     for j in range(size + 1):
@@ -60,22 +60,29 @@ def hypergeometric(size: int, k: int) -> Floats:
 
 
 def signal_per_kept(size: int, k: int, rho: float) -> Floats:
-    """Return L[j], j = 0..m, with λ_k = Σ_j p[j] L[j], for baskets of m = ``size`` items."""
+    """Return how strongly an itemset of k items shows if j items are kept: the array L[j], j = 0..m = ``size``.
+
+    Its mean over the law p of kept counts is the signal λ_k = Σ_j p[j] L[j] that the itemset leaves in reports.
+    """
     q = np.arange(k + 1)
     return np.asarray(((1.0 - rho) ** q * (-rho) ** (k - q)) @ hypergeometric(size, k))
 
 
 def power_per_kept(size: int, k: int, rho: float) -> Floats:
-    """Return M[j], j = 0..m, with E[Π (1[a in t'] - ρ)² | A in t] = Σ_j p[j] M[j], for baskets of m = ``size``."""
+    """Return the mean square of a report's term for a person with an itemset, by kept count: M[j], j = 0..m = ``size``.
+
+        E[Π (1[a in t'] - ρ)² | A in t] = Σ_j p[j] M[j]   for an itemset A of k items
+    """
     q = np.arange(k + 1)
     return np.asarray(((1.0 - rho) ** (2 * q) * rho ** (2 * (k - q))) @ hypergeometric(size, k))
 
 
 def absent_power_per_kept(size: int, k: int, rho: float, prevalence: float = 0.0) -> Floats:
-    """Return M[j] as ``power_per_kept`` does, but for a person without A who has each of its items by `prevalence`.
+    """Return the mean square of a report's term for a person without an itemset, by kept count: M[j], j = 0..``size``.
 
-    At prevalence 0, EGS03's own assumption, it is (ρ (1-ρ))^k whatever was kept. Designs with a small ρ look good
-    there and lose much of it once people have parts of the itemset, which in real data they do.
+    The person has each of its k items with chance `prevalence`; otherwise as ``power_per_kept``. At prevalence 0,
+    EGS03's own assumption, it is (ρ (1-ρ))^k whatever was kept. Designs with a small ρ look good there and lose much of
+    it once people have parts of the itemset, which in real data they do.
     """
     power = np.zeros(size + 1)
     for q in range(k):
@@ -95,14 +102,17 @@ def support_where_significant(noise: Floats | float, own: Floats | float, report
 
 
 def significant_support(noise: Floats | float, fall: Floats | float, reports: float = 1.0) -> Floats:
-    """Return the positive s with s = 4 σ(s), σ²(s) = (noise - fall s)/N, where N is `reports`."""
+    """Return the support that lies four standard deviations above zero: the s with s = 4 σ(s).
+
+    σ²(s) = (noise - fall s)/N is the variance of its estimate, N = `reports`.
+    """
     a, b = reports / SIGNIFICANCE**2, np.asarray(fall)
     return np.asarray(2.0 * np.asarray(noise) / (b + np.sqrt(b * b + 4.0 * a * np.asarray(noise))))
 
 
 @dataclass(frozen=True)
 class SizeLaw:
-    """The law of select-a-size for baskets of one size."""
+    """How baskets of one size are blurred: the chances of how many of their items are kept, and of inserting others."""
 
     size: int  # m, how many items the basket has
     rho: float  # ρ, the chance that any other item is inserted
@@ -131,20 +141,30 @@ class SizeLaw:
         return math.inf if smallest == 0.0 else float(self.lift.max()) / smallest
 
     def signal(self, k: int) -> float:
-        """Return λ_k, by which the presence of k items shows in reports; zero for itemsets larger than the basket."""
+        """Return λ_k, how strongly an itemset of k items shows in reports; zero for itemsets larger than the basket."""
         return 0.0 if k > self.size else float(signal_per_kept(self.size, k, self.rho) @ np.array(self.kept))
 
     def noise_power(self, k: int, prevalence: float = 0.0) -> float:
-        """Return E[g²] of a person without an itemset of k items who has each of them with chance `prevalence`."""
+        """Return the mean square E[g²] of a report's term g for people without an itemset of k items.
+
+        They have each of its items with chance `prevalence`; the mean of g over people estimates the itemset's support.
+        """
         power = absent_power_per_kept(self.size, k, self.rho, prevalence)
         return float(power @ np.array(self.kept)) / self.signal(k) ** 2
 
     def own_power(self, k: int) -> float:
-        """Return E[g²] of a person who has all k items of an itemset."""
+        """Return the mean square E[g²] of a report's term g for people who have all k items of an itemset.
+
+        The mean of g over reports estimates the itemset's support.
+        """
         return float(power_per_kept(self.size, k, self.rho) @ np.array(self.kept)) / self.signal(k) ** 2
 
     def estimator(self, k: int) -> Floats:
-        """Return the term g of a report in which q = 0..k items of an itemset show; an unreadable k is an error."""
+        """Return what a report adds to the estimate of an itemset's support: the array g[q], q = 0..k.
+
+        q of the k items show in the report; the mean of g over reports is the estimate. A k that cannot be read is an
+        error.
+        """
         signal = self.signal(k)
         if abs(signal) < VANISHING:
             raise ValueError(
@@ -155,9 +175,10 @@ class SizeLaw:
         return np.asarray((1.0 - self.rho) ** q * (-self.rho) ** (k - q) / signal)
 
     def lowest_discoverable_support(self, k: int, reports: float, prevalence: float = 0.0) -> float:
-        """Return the smallest support of k-itemsets that can be found in so many reports: the s with s = 4 σ(s).
+        """Return the smallest support (share of people) of itemsets of k items that can be found in so many reports.
 
-        People without the itemset have each of its items with chance `prevalence`.
+        It is the s with s = 4 σ(s), σ the standard deviation of its estimate. People without the itemset have each of
+        its items with chance `prevalence`.
         """
         return float(support_where_significant(self.noise_power(k, prevalence), self.own_power(k), reports))
 
@@ -190,7 +211,7 @@ def bit_flips(size: int, keep: float) -> SizeLaw:
 
 
 def dyadic(rho: float) -> tuple[int, int]:
-    """Return (a, b) with ρ = a/2^b in lowest terms; other ρ, and b above 16, are an error."""
+    """Return (a, b) with the chance ρ = a/2^b in lowest terms, as programs hold it; b above 16 is an error."""
     numerator, denominator = float(rho).as_integer_ratio()
     depth = denominator.bit_length() - 1
     if not 1 <= depth <= DEEPEST:
@@ -200,7 +221,10 @@ def dyadic(rho: float) -> tuple[int, int]:
 
 
 def table(law: SizeLaw, items: int) -> Floats:
-    """Return P[t', t] over all subsets t' of so many items and all baskets t of the law's size, in order of bits."""
+    """Return the table of chances P[t', t]: all subsets t' of ``items`` items, all baskets t of the law's size.
+
+    Rows and columns are in the order of the sets' bit patterns.
+    """
     reported = np.arange(1 << items)
     true = np.array([pattern for pattern in reported.tolist() if int(pattern).bit_count() == law.size])
     overlap = np.bitwise_count(reported[:, None] & true[None, :])

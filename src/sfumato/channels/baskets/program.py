@@ -42,7 +42,11 @@ taken for equal. By judgement: floats round by 1e-15, and a lift of 1 + 1e-9 rev
 
 @dataclass(frozen=True)
 class SizeProgram:
-    """The drawing program of select-a-size for baskets of one size; it inserts items with ρ = threshold/2^depth."""
+    """The program by which a device blurs baskets of one size: it keeps some items and inserts others.
+
+    Others are inserted with chance ρ = threshold/2^depth. A report is a bitmap, one bit an item, or a seed, a shorter
+    number that stands for a bitmap.
+    """
 
     items: int  # how many items there are
     size: int  # how many of them a basket has
@@ -53,9 +57,10 @@ class SizeProgram:
 
     @classmethod
     def of_law(cls, law: SizeLaw, items: int, up_to: int) -> SizeProgram:
-        """Build the program that draws a law of baskets; ``items``: how many there are.
+        """Build the program that draws reports by a law of baskets, its chances rounded to whole numbers over 2^64.
 
-        In its seeds any size + up_to items are independent.
+        ``items``: how many items there are. ``up_to``: the size of the largest itemsets to be read; in a random seed
+        any size + up_to items show independently.
         """
         threshold, depth = dyadic(law.rho)
         try:
@@ -76,13 +81,13 @@ class SizeProgram:
 
     @property
     def generator(self) -> SeedGenerator:
-        """The generator of seeds; an error where there are too many items for seeds."""
+        """What makes and expands seeds (short numbers that stand for bitmaps); an error where items are too many."""
         if self.seed is None:
             raise ValueError(f"{self.items} items are too many for seeds; send bitmaps (compress=False)")
         return self.seed
 
     def to_data(self) -> dict[str, Any]:
-        """Return the entry under "sizes" of the program as plain data (docs/programs-baskets.md)."""
+        """Return the program of this basket size as plain data, an entry under "sizes" in docs/programs-baskets.md."""
         return {
             "size": self.size,
             "rho": [self.threshold, self.depth],
@@ -95,12 +100,12 @@ class SizeProgram:
 
     @cached_property
     def excess(self) -> tuple[int, ...]:
-        """E[j] for j = 0..size: how many of 2^64 words choose to keep exactly j items."""
+        """How many of the 2^64 random words choose to keep exactly j of a basket's items: E[j], j = 0..size."""
         return tuple(high - low for low, high in zip((0, *self.bounds), self.bounds, strict=False))
 
     @property
     def kept(self) -> tuple[Fraction, ...]:
-        """p[j] for j = 0..size: the chance that j of the basket's items show, exactly."""
+        """The chance that j of the basket's items show in a report: p[j], j = 0..size, as exact fractions."""
         noise = WORD - self.bounds[-1]
         return tuple((noise * p0 + e) / WORD for p0, e in zip(self._by_noise, self.excess, strict=True))
 
@@ -161,7 +166,10 @@ class SizeProgram:
     # --- the same for one basket, in Python's whole numbers: a call of NumPy costs more than one basket needs ---------
 
     def bitmap(self, members: list[int], words: Words) -> Words:
-        """Draw the bitmap of one basket, the same as `bitmaps` would."""
+        """Draw the bitmap of one basket, a row of 64-bit words, the same as `bitmaps` would.
+
+        ``members``: its item codes in rising order. ``words``: the random words.
+        """
         kept, order = self._kept_and_order(members, words)
         octets, width = words[self.size :].astype("<u8", copy=False).tobytes(), 8 * bitmap_width(self.items)
         planes = [int.from_bytes(octets[at : at + width], "little") for at in range(0, len(octets), width)]
@@ -172,7 +180,10 @@ class SizeProgram:
         return np.frombuffer(shown, dtype="<u8").astype(np.uint64, copy=False)
 
     def seed_of(self, members: list[int], words: Words) -> Words:
-        """Draw the seed of one basket, the same as `seeds` would."""
+        """Draw the seed of one basket, a row of 64-bit words, the same as `seeds` would.
+
+        ``members``: its item codes in rising order. ``words``: the random words.
+        """
         kept, order = self._kept_and_order(members, words)
         inside, outside = self.threshold, (1 << self.depth) - self.threshold
         numbers = []
@@ -184,7 +195,10 @@ class SizeProgram:
         return np.asarray((steered, uniform)[kept > self.size][0])
 
     def _kept_and_order(self, members: list[int], words: Words) -> tuple[int, list[int]]:
-        """Return (the kept count, or size + 1 for pure noise; the items in random order) of one basket."""
+        """Return how many items of one basket are kept (size + 1: the report is pure noise), and its items shuffled.
+
+        The first so many of the shuffled items are the kept ones. ``words``: the random words that choose.
+        """
         first, *choices = words[: max(self.size, 1)].tolist()
         order = members.copy()
         for rank, word in enumerate(choices):
@@ -193,7 +207,7 @@ class SizeProgram:
         return sum(first >= bound for bound in self.bounds), order
 
     def _kept_counts(self, words: Words) -> Codes:
-        """Return the kept count that each word chooses, or size + 1 for pure noise: how many bounds it has reached."""
+        """Return how many items of a basket each random word chooses to keep; size + 1 stands for pure noise."""
         return np.asarray((words[:, None] >= np.array(self.bounds, dtype=np.uint64)).sum(axis=1), dtype=np.int64)
 
     def _check(self, members: Codes, words: Words, count: int) -> None:
@@ -210,13 +224,20 @@ class SizeProgram:
 
 
 def basket_program(laws: Iterable[SizeLaw], items: int, up_to: int) -> dict[str, Any]:
-    """Return the program for baskets of several sizes as plain data, one law a size."""
+    """Return the program by which a device blurs baskets of several sizes, as plain data.
+
+    ``laws``: one for each size. ``items``: how many items there are. ``up_to``: the size of the largest itemsets to be
+    read.
+    """
     sizes = [SizeProgram.of_law(law, items, up_to).to_data() for law in laws]
     return {"program": VERSION, "kind": KIND, "items": items, "sizes": sizes}
 
 
 def within(law: SizeLaw, gamma: Fraction) -> SizeLaw:
-    """Return a law of baskets, mixed with as little noise as brings the γ of its drawing program to at most `gamma`."""
+    """Return a law of baskets whose drawing program keeps a bound γ also after its chances are rounded.
+
+    Pure noise is mixed in, as little as brings the program's γ to at most ``gamma``.
+    """
     mixed, share = law, 2.0**-50
     while SizeProgram.of_law(mixed, law.size, 0).gamma > gamma:
         kept = (1.0 - share) * np.array(law.kept) + share * kept_by_noise(law.size, law.rho)
@@ -225,12 +246,18 @@ def within(law: SizeLaw, gamma: Fraction) -> SizeLaw:
 
 
 def by_noise(size: int, rho: Fraction) -> tuple[Fraction, ...]:
-    """Return p0[j] = C(m,j) ρ^j (1-ρ)^(m-j) for j = 0..m, exactly; m is ``size``."""
+    """Return the chances that noise alone shows j of a basket's m = ``size`` items, j = 0..m, as exact fractions.
+
+        p0[j] = C(m,j) ρ^j (1-ρ)^(m-j)
+    """
     return tuple(math.comb(size, j) * rho**j * (1 - rho) ** (size - j) for j in range(size + 1))
 
 
 def _excess_bounds(law: SizeLaw) -> tuple[int, ...]:
-    """Return the cumulative whole weights of the excess, E[0], E[0] + E[1], …; one word of 2^64 or more is noise's."""
+    """Return how many of the 2^64 random words choose to keep at most j items, for j = 0..size; the others are noise.
+
+    These are the cumulative sums E[0], E[0] + E[1], … of the head of this module, and leave noise one word or more.
+    """
     p0 = by_noise(law.size, Fraction(law.rho))
     kept = [Fraction(p) for p in law.kept]
     lift = [p / (q * sum(kept)) for p, q in zip(kept, p0, strict=True)]
@@ -244,7 +271,10 @@ def _excess_bounds(law: SizeLaw) -> tuple[int, ...]:
 
 
 def _share(bound: int, *, up: bool) -> Fraction:
-    """Return the largest (or smallest) chance that ``below`` gives one number, as a multiple of 1/bound."""
+    """Return how far drawing a number below ``bound`` from 64-bit words is from uniform: a factor near 1.
+
+    It is the largest (``up``) or smallest chance of any one number, times ``bound``.
+    """
     words = -(-WORD // bound) if up else WORD // bound
     return Fraction(words * bound, WORD)
 
@@ -263,7 +293,7 @@ def read_program(program: Mapping[str, Any]) -> dict[int, SizeProgram]:
 
 
 def _read_size(items: int, part: Mapping[str, Any]) -> SizeProgram:
-    """Read the program of one basket size, from an entry under "sizes"."""
+    """Read the drawing program of one basket size from ``part``, an entry under "sizes"; a broken one is an error."""
     (threshold, depth), size, seed = part["rho"], part["size"], None
     if part["seed"] is not None:
         kind = [part["seed"][name] for name in ("independence", "construction", "polynomial")]
@@ -282,7 +312,10 @@ def _read_size(items: int, part: Mapping[str, Any]) -> SizeProgram:
 
 
 def shuffled(members: Codes, words: Words) -> Codes:
-    """Return each row in a random order (Fisher and Yates, all rows at once), one word for each choice."""
+    """Return each row of item codes in a random order (Fisher and Yates, all rows at once).
+
+    ``words``: random words, one for each choice, one row for each row of ``members``.
+    """
     order = members.copy()
     rows = np.arange(len(order))
     for rank in range(order.shape[1] - 1):
@@ -292,12 +325,18 @@ def shuffled(members: Codes, words: Words) -> Codes:
 
 
 def coins(threshold: int, depth: int, words: Words) -> Words:
-    """Return bits that are 1 with chance threshold/2^depth, from ``depth`` planes of fair bits side by side."""
+    """Toss coins: return rows of words whose bits are 1 with chance threshold/2^depth.
+
+    ``words``: ``depth`` planes of as many fair bits, side by side in each row.
+    """
     return np.asarray(_tossed(threshold, np.split(words, depth, axis=1)))
 
 
 def _tossed(threshold: int, planes: Sequence[Any]) -> Any:
-    """Combine planes of fair bits: from the threshold's last binary digit on, `or` a plane for 1, `and` it for 0."""
+    """Combine planes of fair bits into bits that are 1 with chance threshold/2^(number of planes).
+
+    From the threshold's last binary digit on, a plane is joined by `or` for a digit 1, by `and` for 0.
+    """
     bits = planes[0]
     for digit, plane in enumerate(planes[1:], 1):
         bits = bits | plane if (threshold >> digit) & 1 else bits & plane

@@ -36,12 +36,12 @@ def bitmap_width(items: int) -> int:
 
 @lru_cache(64)
 def item_mask(items: int) -> Words:
-    """Return the bitmap that has every item."""
+    """Return the bitmap of all of so many items: a row of 64-bit words in which a bit is set for every item."""
     return pack_bits(np.ones(items, dtype=bool))
 
 
 def pack_bits(bits: NDArray[np.bool_]) -> Words:
-    """Pack rows of truth values into rows of words; bits past the end are 0."""
+    """Pack rows of truth values into rows of 64-bit words, the first into the lowest bit; bits past the end are 0."""
     padded = np.zeros((*bits.shape[:-1], 64 * bitmap_width(bits.shape[-1])), dtype=np.uint8)
     padded[..., : bits.shape[-1]] = bits
     return np.packbits(padded, axis=-1, bitorder="little").view("<u8").astype(np.uint64, copy=False)
@@ -54,7 +54,7 @@ def unpack_bits(words: Words, count: int) -> NDArray[np.bool_]:
 
 
 def pick_bits(words: Words, places: Codes) -> Words:
-    """Return rows of words that hold only the bits at these places, in this order."""
+    """Return rows of words that hold some bits of each given row alone: bit i is bit places[i] of the row."""
     kernels = kernels_in("sfumato.channels.baskets.kernels")
     if kernels is None:
         return pack_bits(unpack_bits(words, 64 * words.shape[1])[:, places])
@@ -68,7 +68,10 @@ def pick_bits(words: Words, places: Codes) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class Baskets:
-    """True baskets as a compressed table: basket r is codes[starts[r]:starts[r+1]], sorted, without repeats."""
+    """True baskets (sets of items) in one array: basket r is codes[starts[r]:starts[r+1]], sorted, without repeats.
+
+    ``items``: the items that a basket may hold. ``codes``: the numbers of the baskets' items among them.
+    """
 
     items: Items
     starts: Codes
@@ -104,13 +107,16 @@ class Baskets:
         return np.diff(self.starts)
 
     def __getitem__(self, rows: Any) -> Baskets:
-        """Return the baskets of these rows: an array of indices, a mask or a slice."""
+        """Return the baskets of some rows alone. ``rows``: an array of row numbers, a mask or a slice."""
         first, sizes = self.starts[:-1][rows], self.sizes[rows]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         return Baskets(self.items, starts, self.codes[np.repeat(first - starts[:-1], sizes) + np.arange(starts[-1])])
 
     def holding(self, chosen: Codes) -> Baskets:
-        """Return the baskets without all items but the chosen ones (rising codes), which become the items."""
+        """Return as many baskets, each with those of its items alone that are among the chosen ones.
+
+        ``chosen``: item codes in rising order; the items are numbered anew, from 0, in this order.
+        """
         new_code = np.full(self.items.size, -1)
         new_code[chosen] = np.arange(chosen.size)
         codes = new_code[self.codes]
@@ -118,18 +124,24 @@ class Baskets:
         return Baskets(self.items.of(chosen), np.searchsorted(entries, self.starts), codes[entries])
 
     def members(self, rows: Codes, size: int) -> Codes:
-        """Return the item codes of baskets that all have `size` items, one row a basket."""
+        """Return the item codes of some baskets that all have `size` items, as an array of one row a basket.
+
+        ``rows``: the baskets' numbers.
+        """
         return np.asarray(self.codes[self.starts[rows][:, None] + np.arange(size)])
 
     def to_lists(self) -> list[list[Hashable]]:
-        """Return the labels of each basket's items."""
+        """Return for each basket the list of its items' labels."""
         labels = self.items.labels
         ends = pairwise(self.starts.tolist())
         return [[labels[code] for code in self.codes[start:stop].tolist()] for start, stop in ends]
 
 
 def one_basket(baskets: Any, items: Items) -> list[int] | None:
-    """Return the rising item codes of a list with one basket; None for anything else, which `Baskets.read` reads."""
+    """Return the item codes, in rising order, of a list that holds one basket; a short way for a single person.
+
+    None for anything else, which `Baskets.read` reads.
+    """
     if type(baskets) is not list or len(baskets) != 1 or type(baskets[0]) not in COLLECTIONS:
         return None
     (basket,), size = baskets, items.size
@@ -155,16 +167,17 @@ def _from_lists(baskets: Iterable[Iterable[Hashable]], items: Items | None) -> B
 
 
 def _collection(row: int, basket: Any) -> Collection[Hashable]:
-    """Return a basket as something with a length; a text, or what is no collection, is an error."""
+    """Return a basket as a collection with a length; a text, or what holds no items, is an error that names the row."""
     if isinstance(basket, (str, bytes)) or not isinstance(basket, Iterable):
         raise TypeError(f"basket {row} is a {type(basket).__name__}, not a collection of items; give a list of items")
     return basket if isinstance(basket, Collection) else list(basket)
 
 
 def _of_labels(labels: list[Hashable], entries: Codes, lengths: Codes, items: Items | None) -> Baskets:
-    """Build baskets of these lengths from the labels that occur and the index of its label for every entry.
+    """Build baskets from their entries, the items of one basket after those of the other.
 
-    The entries of one basket come after those of the other; a label that is none of the items is an error.
+    ``labels``: those that occur. ``entries``: for every entry the index of its label. ``lengths``: how many entries
+    each basket has. ``items``: those allowed, and a label that is none of them is an error; None: the labels.
     """
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     allowed = items if items is not None else Items(sorted_labels(labels))
@@ -256,10 +269,10 @@ def _from_arrow(column: Any, items: Items | None) -> Baskets:
 
 @dataclass(frozen=True, eq=False)
 class BasketReports:
-    """The reports of baskets, one row each.
+    """The blurred reports of baskets (sets of items), one row for each person.
 
-    `words`: bitmaps over the items, or seeds where `compressed`; `sizes`: the true sizes of the baskets, which people
-    disclose.
+    `words`: rows of 64-bit words, which are bitmaps (bit i: whether item i shows), or where `compressed` seeds (short
+    numbers that expand into bitmaps). `sizes`: the true sizes of the baskets, which people disclose.
     """
 
     items: Items
@@ -275,13 +288,17 @@ class BasketReports:
 
     @classmethod
     def of_lists(cls, items: Items, reported: Any, sizes: Sequence[int]) -> BasketReports:
-        """Build reports from lists of the items that each shows, and the true sizes of the baskets."""
+        """Build reports as bitmaps from the items that each report shows, given as lists, and the baskets' true sizes.
+        """
         baskets = Baskets.read(reported, items)
         return cls(items, _disclosed(sizes), bitmaps_of(baskets))
 
     @classmethod
     def of_bytes(cls, items: Items, sizes: Sequence[int], reports: Iterable[bytes], compressed: bool) -> BasketReports:
-        """Read reports from bytes, as `to_bytes` wrote them; shorter ones are padded with zeros."""
+        """Read reports from bytes, one for each person, as `to_bytes` wrote them; shorter ones are padded with zeros.
+
+        ``sizes``: the true sizes of the baskets. ``compressed``: whether the bytes are seeds and not bitmaps.
+        """
         rows = list(reports)
         width = -(-max((len(row) for row in rows), default=1) // 8)
         octets = b"".join(row.ljust(8 * width, b"\0") for row in rows)
@@ -290,7 +307,7 @@ class BasketReports:
 
     @classmethod
     def of_arrow(cls, items: Items, sizes: Any, reports: Any, compressed: bool) -> BasketReports:
-        """Read reports from an Arrow column of bytes, or of texts of hexadecimal digits."""
+        """Read reports from an Arrow column of bytes, or of texts of hexadecimal digits; others as in `of_bytes`."""
         return cls(items, _disclosed(sizes), words_of(reports), compressed)._checked()
 
     def _checked(self) -> BasketReports:
@@ -325,7 +342,7 @@ class BasketReports:
         return BasketReports(self.items, np.concatenate([self.sizes, other.sizes]), np.vstack(stacked), self.compressed)
 
     def to_lists(self) -> list[list[Hashable]]:
-        """Return the labels of the items that each bitmap shows; seeds are an error."""
+        """Return for each report, a bitmap, the list of the items' labels that it shows; seeds are an error."""
         if self.compressed:
             raise ValueError("seeds show no items by themselves; call channel.expand(reports) first")
         labels = self.items.labels
@@ -343,7 +360,7 @@ def _disclosed(sizes: Any) -> Sizes:
 
 
 def bitmaps_of(baskets: Baskets) -> Words:
-    """Return true baskets, not blurred, as bitmaps: one row a basket."""
+    """Return true baskets, not blurred, as bitmaps: one row of 64-bit words a basket, a bit for each item."""
     bitmaps = np.zeros((len(baskets), bitmap_width(baskets.items.size)), dtype=np.uint64)
     rows = np.repeat(np.arange(len(baskets)), baskets.sizes)
     bits = np.uint64(1) << (baskets.codes & 63).astype(np.uint64)
@@ -352,7 +369,10 @@ def bitmaps_of(baskets: Baskets) -> Words:
 
 
 def rows_by_size(sizes: NDArray[Any], wanted: Iterable[int], at_once: int) -> Iterator[tuple[int, Codes]]:
-    """Yield (size, the rows whose basket has it) for every wanted size, in parts of at most `at_once` rows."""
+    """Yield (size, the numbers of the rows whose basket has this size), in parts of at most `at_once` rows.
+
+    ``sizes``: that of every row's basket. ``wanted``: the sizes to go through.
+    """
     for size in wanted:
         rows = np.flatnonzero(sizes == size)
         for start in range(0, rows.size, at_once):

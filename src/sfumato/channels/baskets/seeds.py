@@ -51,7 +51,7 @@ the identity of channels. Degree 22 is the last, by judgement: its tables take 1
 
 
 class BinaryField:
-    """The finite field GF(2^w), computed by tables of powers and logarithms.
+    """The finite field GF(2^w), computed by tables of powers and logarithms: the arithmetic of seeds of baskets.
 
     An element is the number whose bits are its coefficients in powers of a primitive element. ``powers[e]``: the
     primitive element to the e, for e below 2 (2^w - 1). ``logs``: the exponent of each element but 0. ``order``:
@@ -72,11 +72,11 @@ class BinaryField:
         self.logs[powers] = np.arange(self.order)
 
     def multiply(self, a: Codes, b: Codes) -> Codes:
-        """Return a·b."""
+        """Return the products a·b in the field, element by element of two arrays."""
         return np.where((a == 0) | (b == 0), 0, self.powers[self.logs[a] + self.logs[b]])
 
     def divide(self, a: Codes, b: Codes) -> Codes:
-        """Return a/b, for b other than 0."""
+        """Return the quotients a/b in the field, element by element of two arrays, for b other than 0."""
         return np.where(a == 0, 0, self.powers[self.logs[a] + self.order - self.logs[b]])
 
     def interpolate(self, points: Codes, values: Codes) -> Codes:
@@ -98,7 +98,10 @@ class BinaryField:
 
 @cache
 def binary_field(polynomial: int) -> BinaryField:
-    """Return the field of a primitive polynomial, which is given as the number whose bits are its coefficients."""
+    """Build the arithmetic of the finite field GF(2^w), in which seeds of baskets are computed; built once.
+
+    ``polynomial``: a primitive polynomial of degree w over GF(2), as the number whose bits are its coefficients.
+    """
     return BinaryField(polynomial)
 
 
@@ -107,9 +110,11 @@ def binary_field(polynomial: int) -> BinaryField:
 
 @dataclass(frozen=True)
 class SeedGenerator:
-    """A kind of seeds: it steers uniform seeds to a basket's items, and expands seeds into bitmaps.
+    """A kind of seeds (short random numbers that stand for blurred baskets), with what makes and reads them.
 
-    In a uniform seed each item shows with chance ρ = threshold/2^depth, and any ``independence`` items independently.
+    The device steers a uniform seed until it shows chosen items of a basket; the collector expands seeds into bitmaps,
+    one bit an item. Every item has a number below 2^depth in every seed, and *shows* where it is below ``threshold``:
+    in a uniform seed with chance ρ = threshold/2^depth, any ``independence`` items independently of each other.
     """
 
     items: int  # n, how many items there are
@@ -126,17 +131,17 @@ class SeedGenerator:
 
     @property
     def rho(self) -> float:
-        """The chance ρ that an item shows in a uniform seed."""
+        """The chance ρ that an item shows in a random seed: by how much items that people lack are inserted."""
         return self.threshold / 2.0**self.depth
 
     @property
     def bits(self) -> int:
-        """How many bits a seed has."""
+        """How many bits a seed has, the length of a report."""
         return self.degree * elements_of(self.construction, self.depth, self.independence)
 
     @property
     def fits(self) -> bool:
-        """Whether the field is tabulated, and large enough for any `independence` items to be independent."""
+        """Whether ``polynomial`` is a tabulated one, of a field that has enough elements for all items."""
         smallest = degree_of(self.construction, self.items, self.depth)
         return self.polynomial in PRIMITIVE_POLYNOMIALS.values() and smallest <= self.degree
 
@@ -147,28 +152,28 @@ class SeedGenerator:
 
     @property
     def field(self) -> BinaryField:
-        """The finite field of the construction."""
+        """The finite field GF(2^w) in which seeds are computed."""
         return binary_field(self.polynomial)
 
     @cached_property
     def columns(self) -> Words:
-        """The linear function of each bit of each item's number, as words [item, bit, word], highest bit first.
+        """How each bit of each item's number follows from a seed, as an array of words [item, bit, word].
 
-        A bit is the parity of the function and the seed.
+        Of each item the highest bit comes first. A bit is the parity of the bits that its row here and the seed share.
         """
         return pack_bits(_bch_columns(self) if self.construction == "bch" else _polynomial_columns(self))
 
     # --- on the device ----------------------------------------------------------------------------------------------
 
     def trim(self, words: Words) -> Words:
-        """Turn uniform words into uniform seeds: clear the bits beyond the seed's length."""
+        """Turn rows of random words into random seeds, all equally likely: clear the bits beyond a seed's length."""
         return np.asarray(words & item_mask(self.bits))
 
     def steer(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
-        """Return seeds changed so that in row r item items[r, c] has the number numbers[r, c].
+        """Change seeds so that they show a basket: in seed r item items[r, c] gets the number numbers[r, c].
 
-        A uniform seed becomes uniform among all seeds with these numbers. More items than ``independence`` are an
-        error.
+        Returns the changed seeds, rows of words as ``seeds``. A uniform seed becomes uniform among all seeds with these
+        numbers. More items than ``independence`` are an error.
         """
         if items.shape[1] > self.independence:
             raise ValueError(DEPENDENT)
@@ -188,14 +193,14 @@ class SeedGenerator:
         return steered
 
     def _solve(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
-        """Steer seeds of the BCH construction: add a solution of the equations that are still wrong."""
+        """Return BCH seeds changed to show a basket, as ``steer`` does: add a solution of the equations still wrong."""
         equations = self.columns[items].reshape(len(items), -1, seeds.shape[1])
         shifts = np.arange(self.depth - 1, -1, -1)
         wanted = ((numbers[:, :, None] >> shifts) & 1).reshape(len(items), -1).astype(np.uint64)
         return np.asarray(seeds ^ solve(equations, wanted ^ parity(equations & seeds[:, None, :])))
 
     def _interpolate(self, seeds: Words, items: Codes, numbers: Codes) -> Words:
-        """Steer seeds of the polynomial construction: add the polynomial through the differences."""
+        """Return polynomial seeds changed to show a basket, as ``steer`` does: add a polynomial."""
         bits = unpack_bits(seeds, self.bits).reshape(len(seeds), self.independence, self.degree)
         coefficients = bits @ (np.int64(1) << np.arange(self.degree))
         values = np.zeros_like(items)
@@ -208,9 +213,10 @@ class SeedGenerator:
     # --- on the collector's side ------------------------------------------------------------------------------------
 
     def expand(self, seeds: Words, chosen: Codes | None = None) -> Words:
-        """Return the bitmaps that seeds stand for, one row each: item i shows iff its number is below the threshold.
+        """Return the bitmaps that seeds stand for, one row of 64-bit words for each: bit i tells whether item i shows.
 
-        ``chosen``: the items of the bitmaps, bit i for item chosen[i]; None: all items.
+        It does if its number in the seed is below the threshold. ``chosen``: the items of the bitmaps, bit i for item
+        chosen[i]; None: all items.
         """
         tables = self._tables if chosen is None else self._tables_of(self.columns[chosen])
         mask, kernels = item_mask(self.items if chosen is None else chosen.size), _compiled()
@@ -225,7 +231,10 @@ class SeedGenerator:
         return bitmaps
 
     def _below(self, seeds: Words, tables: Words) -> Words:
-        """Return as bitmaps which items' numbers are below the threshold, comparing them bit plane by bit plane."""
+        """Return which items show in each seed, as bitmaps (rows of words): those with a number below the threshold.
+
+        All items are compared at once, one bit of their numbers after the other. ``tables``: as ``_tables_of`` makes.
+        """
         planes = np.zeros((len(seeds), *tables.shape[2:]), dtype=np.uint64)
         for nibble, table in enumerate(tables):
             value = (seeds[:, nibble // 16] >> np.uint64(NIBBLE * (nibble % 16))) & np.uint64(15)
@@ -242,7 +251,7 @@ class SeedGenerator:
 
     @cached_property
     def _tables(self) -> Words:
-        """The tables by which seeds are expanded into bitmaps of all items."""
+        """The tables by which seeds are expanded into bitmaps of all items, as ``_tables_of`` makes them."""
         return self._tables_of(self.columns)
 
     def _tables_of(self, columns: Words) -> Words:
@@ -272,9 +281,11 @@ def _compiled() -> Any:
 def seed_generator(
     items: int, threshold: int, depth: int, independence: int, construction: Construction | None = None
 ) -> SeedGenerator:
-    """Return the generator of the shortest seeds for ρ = threshold/2^depth, or of a given construction.
+    """Return the generator of the shortest seeds in which each item shows with chance ρ = threshold/2^depth.
 
-    Too many items for the tabulated fields are an error.
+    ``items``: how many there are; any ``independence`` of them show independently. ``construction``: "bch" or
+    "polynomial" (head of this module); None: the one with shorter seeds. Too many items for the fields that are
+    tabulated are an error.
     """
     if construction is None:
         bch, polynomial = bch_bits(items, depth, independence), polynomial_bits(items, depth, independence)
@@ -288,7 +299,7 @@ def seed_generator(
 
 @lru_cache(maxsize=64)
 def shared_generator(seed: SeedGenerator) -> SeedGenerator:
-    """Return the first generator that equals this one, so that its columns and tables are built once."""
+    """Return one generator for all equal ones, the first that was given, so that its large tables are built once."""
     return seed
 
 
@@ -303,12 +314,15 @@ def polynomial_bits(items: int, depth: int, independence: int) -> int:
 
 
 def degree_of(construction: Construction, items: int, depth: int) -> int:
-    """Return the degree w of the smallest field GF(2^w) that a construction can use for so many items."""
+    """Return the degree w of the smallest field GF(2^w) in which seeds for so many items can be made.
+
+    ``construction``: "bch" or "polynomial". ``depth``: the chance that an item shows is a multiple of 2^-depth.
+    """
     return max(2, (items * depth).bit_length() if construction == "bch" else max((items - 1).bit_length(), depth))
 
 
 def elements_of(construction: Construction, depth: int, independence: int) -> int:
-    """Return how many elements of the field make a seed."""
+    """Return how many elements of the field GF(2^w), of w bits each, make a seed."""
     return math.ceil(independence * depth / 2) if construction == "bch" else independence
 
 
@@ -316,7 +330,7 @@ def elements_of(construction: Construction, depth: int, independence: int) -> in
 
 
 def _bits_of(elements: Codes, degree: int) -> NDArray[np.bool_]:
-    """Return the bits of elements along a new last axis, lowest first."""
+    """Return the lowest ``degree`` bits of whole numbers as truth values along a new last axis, lowest first."""
     return ((elements[..., None] >> np.arange(degree)) & 1).astype(bool)
 
 
@@ -351,7 +365,7 @@ def parity(words: Words) -> Words:
 
 
 def solve(equations: Words, wanted: Words) -> Words:
-    """Return one x with <equation, x> = wanted (mod 2) for each of several systems of equations.
+    """Return one solution x, a row of words, of each of several systems of equations <equation, x> = wanted (mod 2).
 
     `equations` is (systems, equations, words) of linearly independent rows, `wanted` is (systems, equations) of 0/1.
     Equation by equation, its lowest remaining bit becomes its pivot and is cleared from all others; the bits of x
@@ -371,7 +385,7 @@ def solve(equations: Words, wanted: Words) -> Words:
 
 
 def lowest_bits(rows: Words) -> Words:
-    """Return each row of words with its lowest set bit only."""
+    """Return each row of words with all bits cleared but its lowest set one."""
     lowest = rows & (~rows + np.uint64(1))
     empty = np.ones(len(rows), dtype=bool)
     for word in range(rows.shape[1]):

@@ -47,9 +47,10 @@ class Piecewise(WindowChannel):
 
     ``domain``: the Interval of the true values.
     ``gamma`` or ``epsilon``: the bound γ, or its logarithm; exactly one of them.
-    ``places``: 2 to 16, or the number of grid points, in which case values are not rounded to fewer; None: the number
-    with the least variance for people spread evenly over the domain.
-    ``step``: the distance of grid points; None: a thousandth of the domain's width or less, 1 for whole numbers.
+    ``places``: to how many equally spaced values the value is rounded: 2 to 16, or as many as the grid has points, so
+    that it keeps its own; None: the number with the least variance for people spread evenly over the domain.
+    ``step``: the distance between the grid points to which true values are rounded first; None: a thousandth of the
+    domain's width or less, 1 for whole numbers.
     ``missing`` and ``outside`` are those of ``Channel``.
 
     >>> import sfumato as sf
@@ -83,7 +84,7 @@ class Piecewise(WindowChannel):
         self._lay_reports(Fraction(bound))
 
     def _lay_reports(self, gamma: Fraction) -> None:
-        """Set the grid of reports and the program's window.
+        """Set the grid of reports (``outputs``) and the program's step (``window``).
 
         The distance of reports is 1/s of a place, rounded up to a short decimal; the chance of the window follows from
         it, so that reports stay unbiased and γ is at most the one given.
@@ -134,7 +135,10 @@ class Piecewise(WindowChannel):
 
 
 def square_of_reports(places: int, gamma: float, window: Any) -> tuple[Any, Any]:
-    """Return (a, b) of E[report²] = a + b·c², reports and c in places from the middle, for windows of these widths."""
+    """Return (a, b), with which the mean square of reports is E[report²] = a + b·c², for windows of these widths.
+
+    c is where the true value lies, and c and reports are counted in places (rounded values) from the domain's middle.
+    """
     m, w = places - 1, window
     q = 1 / (gamma * w + m)
     s, n = (gamma - 1) * q * w, m + w
@@ -142,9 +146,10 @@ def square_of_reports(places: int, gamma: float, window: Any) -> tuple[Any, Any]
 
 
 def best_window(places: int, gamma: float, size: int) -> tuple[float, int]:
-    """Return (least mean variance, width of the window that has it), for people spread evenly over ``size`` values.
+    """Return (least mean variance of a report, width of the window of likely reports that has it).
 
-    The variance is in squared widths of the domain, the window in report codes.
+    For people spread evenly over ``size`` values that are rounded to ``places`` of them, under the bound γ. The
+    variance is in squared widths of the domain, the window in report codes.
     """
     m, windows = places - 1, np.arange(1.0, 2 * places + 1)
     level, bend = square_of_reports(places, gamma, windows)
@@ -155,7 +160,10 @@ def best_window(places: int, gamma: float, size: int) -> tuple[float, int]:
 
 
 def best_places(size: int, gamma: float) -> int:
-    """Return the number of places, of ``FEW`` or ``size``, with the least mean variance for evenly spread people."""
+    """Return to how many equally spaced values (places) to round, so that reports vary least on average.
+
+    Tried are ``FEW`` and ``size``, the number of grid points, for people spread evenly over them.
+    """
     return min([size, *(few for few in FEW if few < size)], key=lambda places: best_window(places, gamma, size))
 
 
@@ -169,9 +177,10 @@ def check_places(places: Any, size: int) -> int:
 
 
 def _between(code: int, last: int, places: int) -> list[int]:
-    """Return how many of 2^64 words round a code to each place: only its two neighbours have any, and the mean stays.
+    """Return how many of the 2^64 random words round a true code to each of ``places`` equally spaced values.
 
-    ``last``: the last true code, which lies on the last place.
+    Only the two neighbouring places have any, so many that the code stays the same on average. ``last``: the last true
+    code, which lies on the last place.
     """
     low, remainder = divmod(code * (places - 1), last)
     weights = [0] * places

@@ -66,26 +66,28 @@ class SquareWave(WindowChannel):
 
 
 def best_halfwidth(gamma: float) -> float:
-    """Return the half width of the window with the largest I(X;Y) for X uniform, as a share of the domain's width.
+    """Return the half width of the window of likely reports that lets a report tell most, as a share of the domain.
 
-    The usual closed form (γ·ln γ − γ + 1)/(2γ·(γ − 1 − ln γ)) maximises an upper bound of that information, which takes
-    the reports for uniform; at γ = e it is more than a third too wide (docs/decisions/0010).
+    It maximises the mutual information I(X;Y) of value and report, for values X spread evenly over the domain. The
+    usual closed form (γ·ln γ − γ + 1)/(2γ·(γ − 1 − ln γ)) maximises an upper bound of that information, which takes the
+    reports for uniform; at γ = e it is more than a third too wide (docs/decisions/0010).
     """
     halfwidths = np.geomspace(1e-5, 0.75, 8000)  # .14 % apart; half of the domain would be best only at γ = 1
     return float(halfwidths[np.argmax(_information(halfwidths, gamma))])
 
 
 def _information(b: Floats, gamma: float) -> Floats:
-    """Return I(X;Y) = h(Y) − h(Y|X) in nats for windows of half width b, X uniform on a domain of width 1.
+    """Return how much a report tells about the value, in nats, for each half width b: I(X;Y) = h(Y) − h(Y|X).
 
-    The density of Y rises from q, over the length min(2b, 1), to a plateau, and falls again.
+    X is uniform on a domain of width 1. The density of Y rises from q, over the length min(2b, 1), to a plateau, and
+    falls again.
     """
     q = 1 / (2 * b * gamma + 1)
     top = np.minimum(2 * b, 1)
     plateau = q * (1 + (gamma - 1) * top)
 
     def integral(u: Floats) -> Floats:
-        """Return the antiderivative of u·ln u."""
+        """Return the antiderivative of u·ln u, by which ∫ density·ln(density) follows."""
         return u**2 / 2 * np.log(u) - u**2 / 4
 
     ramps = 2 * (integral(plateau) - integral(q)) / ((gamma - 1) * q)

@@ -67,10 +67,11 @@ and 16,384 of them, or 16 for each category, are few beside the people who are n
 
 @dataclass(frozen=True, eq=False)
 class Slices(Step):
-    """The program step of subset response: a random direction z, and an arc of neighbouring slices of it.
+    """The program step of subset response: it draws the set of categories that a report names.
 
-    With chance inside/2^63 the arc holds the code's own slice z·x mod q, else it does not. ``prime`` and ``digits`` are
-    q and m of the grid, ``inputs`` the number of categories, ``width`` how many slices an arc has. The next code is
+    The set is an arc of neighbouring slices (parallel cuts of the grid of categories) in a random direction z. With
+    chance inside/2^63 the arc holds the code's own slice z·x mod q, else it does not. ``prime`` and ``digits`` are q
+    and m of the grid, ``inputs`` the number of categories, ``width`` how many slices an arc has. The next code is
     q·direction + (the last slice of the arc).
     """
 
@@ -84,17 +85,20 @@ class Slices(Step):
 
     @property
     def lines(self) -> int:
-        """How many lines of the grid go through the origin: (q^m − 1)/(q − 1)."""
+        """How many lines of the grid of categories go through its origin: (q^m − 1)/(q − 1)."""
         return int(self.prime**self.digits - 1) // (self.prime - 1)
 
     @property
     def steps(self) -> int:
-        """How many steps s = 1, 2, … around the slices of a line make different arcs; s and −s make the same."""
+        """In how many ways the slices of a line are ordered: each step s = 1, 2, … around them makes other arcs.
+
+        s and −s make the same arcs, so they count once.
+        """
         return (self.prime - 1) // 2 if self.width > 1 else 1
 
     @property
     def directions(self) -> int:
-        """How many directions there are: a line and a step around its slices each."""
+        """How many directions a report may name: one for each line of the grid and each step around its slices."""
         return self.lines * self.steps
 
     @property
@@ -103,19 +107,23 @@ class Slices(Step):
 
     @property
     def chance(self) -> float:
-        """The chance that the arc holds the true slice."""
+        """The chance that the reported set of categories (arc of slices) holds the true one."""
         return self.inside / HALF
 
     def place_of(self, code: Numbers) -> Numbers:
-        """Return the place of a code in the grid, (c + q·c²) mod q^m; no two codes share a place."""
+        """Return where a category lies in the grid of q^m places: (c + q·c²) mod q^m for the code c.
+
+        No two codes share a place. ``code``: one number or an array.
+        """
         places = self.prime**self.digits
         return (code + code * code % places * self.prime) % places
 
     def slice_of(self, code: Numbers, direction: Numbers) -> Numbers:
-        """Return the slice of a code in a direction: s·(z·x) mod q.
+        """Return in which of the q slices a category lies, seen in a direction: s·(z·x) mod q.
 
-        x are the digits of the code's place, lowest first, z those of the line and s the step: direction (s − 1) +
-        steps·i is step s on line i. Line 0 is (1, 0, …, 0); line 1 + q·i + j begins with j and goes on as line i.
+        ``code`` and ``direction`` are numbers or arrays. x are the digits of the code's place, lowest first, z those of
+        the line and s the step: direction (s − 1) + steps·i is step s on line i. Line 0 is (1, 0, …, 0); line 1 + q·i +
+        j begins with j and goes on as line i.
         """
         digits, line, product, unfinished = self.place_of(code), direction // self.steps, 0 * code, 1
         for _ in range(self.digits):
@@ -135,7 +143,7 @@ class Slices(Step):
         return direction * self.prime + (own + choose(hit, near, far)) % self.prime
 
     def law(self, first: Codes | None = None) -> Floats:
-        """Return P[report, code], or sums of its rows over runs that begin at ``first``.
+        """Return the table of chances P[report, code], or its sums over runs of reports that begin at ``first``.
 
             P = p/(w·k) if the report's set holds the code, else (1 − p)/((q − w)·k),   p the chance, k the directions
         """
@@ -145,7 +153,7 @@ class Slices(Step):
         return table if first is None else sum_runs(table, first)
 
     def holds(self, code: Numbers, report: Numbers) -> Numbers:
-        """Return whether a code is in the set that a report names."""
+        """Return whether the set that a report names holds a category; both are codes, single numbers or arrays."""
         own = self.slice_of(code, report // self.prime)
         return (report - own) % self.prime < self.width
 
@@ -162,7 +170,10 @@ class Slices(Step):
         return rows
 
     def gamma(self) -> Fraction | None:
-        """Return γ, the largest ratio between the chances of two slices; the direction does not depend on the code."""
+        """Return γ, the largest ratio between the chances of two slices; None: infinite.
+
+        The direction is drawn without the code, so it plays no part.
+        """
         own = Window(self.inside, self.width, self.prime - self.width)
         return own.gamma() if self.inputs > 1 else Fraction(1)
 
@@ -186,7 +197,10 @@ class Slices(Step):
 
     @cached_property
     def _multiples(self) -> NDArray[np.int64]:
-        """The place of s·z in the grid, as an array [line z, s = 0..q−1]; every place but 0 occurs once."""
+        """The place in the grid of every multiple s·z of a line, as an array [line z, s = 0..q−1].
+
+        Every place but 0 occurs once.
+        """
         line, unfinished = np.arange(self.lines), np.ones(self.lines, np.int64)
         places = np.zeros((self.lines, self.prime), np.int64)
         for position in range(self.digits):
@@ -197,18 +211,21 @@ class Slices(Step):
 
     @cached_property
     def _stepped(self) -> NDArray[np.int64]:
-        """The index of slice u of a line among the line's reports, as an array [step s, u]: q·(s − 1) + s·u mod q."""
+        """The index of each slice among the reports of its line, as an array [step s, slice u].
+
+            q·(s − 1) + (s·u mod q)
+        """
         step = np.arange(self.steps)[:, None]
         return np.asarray((step + 1) * np.arange(self.prime) % self.prime + step * self.prime)
 
     @cached_property
     def _places(self) -> NDArray[np.int64]:
-        """The place of every code in the grid."""
+        """The place of every category in the grid, as an array by code."""
         return np.asarray(self.place_of(np.arange(self.inputs)))
 
     @property
     def _grid(self) -> tuple[int, ...]:
-        """The shape of the grid as an array: m axes of q places."""
+        """The shape (q, …, q) of an array over the grid: m axes of q places."""
         return (self.prime,) * self.digits
 
     def counts_by_code(self, reports: Floats) -> Floats:
@@ -238,7 +255,10 @@ class Slices(Step):
         return self._in_arcs(by_slice.reshape(self.lines, self.steps, self.prime), -1).ravel()
 
     def _in_arcs(self, by_slice: Floats, sign: int) -> Floats:
-        """Return the sums over ``width`` neighbouring slices, from each slice on (sign 1) or up to it (sign −1)."""
+        """Return for each slice the sum over an arc of ``width`` neighbouring ones, in the shape of ``by_slice``.
+
+        The arc begins at the slice (sign 1) or ends there (sign −1); the last axis runs over slices.
+        """
         return np.asarray(sum(np.roll(by_slice, -sign * shift, axis=-1) for shift in range(self.width)))
 
 
@@ -290,7 +310,7 @@ class SubsetResponse(Channel):
 
     @cached_property
     def outputs(self) -> Categories:  # type: ignore[override]
-        """The reports: the numbers slice + q · direction."""
+        """The reports as categories: whole numbers, slice + q · direction, each of which names a set of answers."""
         return Categories(range(self.slices.outputs))
 
     def parameters(self) -> dict[str, Any]:
@@ -323,7 +343,7 @@ class SubsetResponse(Channel):
         return sets if codes.ndim else sets[0]
 
     def _set(self, code: int) -> tuple[Any, ...] | None:
-        """Return the labels in the set that a report code names; None for −1, a missing report."""
+        """Return the labels of the categories in the set that a report names, by its code; None for −1, missing."""
         if code < 0:
             return None
         is_held = self.slices.holds(np.arange(self.domain.size), code)
@@ -351,10 +371,11 @@ class SubsetResponse(Channel):
 
 
 def sets_serve_better(categories: int, gamma: float) -> bool:
-    """Return whether shares have less variance through ``SubsetResponse`` than through ``RandomizedResponse``.
+    """Return whether reports of sets (``SubsetResponse``) estimate shares better than single categories do.
 
-    They do from about 1.5(γ + 1) categories on; there randomized response has 1.02 times the variance of subset
-    selection, and at 3γ + 2 categories, where optimal unary encoding begins to be better too, 1.3 times.
+    That is with less variance than ``RandomizedResponse``, under the same bound γ. They do from about 1.5(γ + 1)
+    categories on; there randomized response has 1.02 times the variance of subset selection, and at 3γ + 2 categories,
+    where optimal unary encoding begins to be better too, 1.3 times.
     """
     if categories < FEWEST_IN_SETS:
         return False
@@ -369,10 +390,10 @@ def sets_serve_better(categories: int, gamma: float) -> bool:
 
 @lru_cache(maxsize=256)
 def best_grid(categories: int, gamma: float) -> tuple[int, int, int]:
-    """Return the grid (prime q, digits m, width w of arcs) that holds the categories: q^m ≥ d.
+    """Choose the grid on which subset response lays its categories: (prime q, digits m, width w of a set's arc).
 
-    It has nearly the smallest variance and, of those that have, the fewest reports. Computed in fractions, so that
-    every machine chooses the same.
+    It has q^m places or more than there are categories. It has nearly the smallest variance and, of those that have,
+    the fewest reports. Computed in fractions, so that every machine chooses the same.
     """
     bound = Fraction(gamma)
     judged = [(*_judged(grid, categories, bound), grid) for grid in _grids(categories, gamma)]
@@ -383,7 +404,7 @@ def best_grid(categories: int, gamma: float) -> tuple[int, int, int]:
 
 
 def _grids(categories: int, gamma: float) -> Iterator[tuple[int, int, int]]:
-    """Yield the grids (q, m, w) that hold the categories and have few enough reports.
+    """Yield the grids (prime q, digits m, width w) to choose from, which hold all categories and have few reports.
 
     Tried are the smallest prime ring (m = 1), and every small prime with the fewest digits; w is 1, or near the width
     with the least variance, q/(γ + 1).
@@ -403,10 +424,10 @@ def _grids(categories: int, gamma: float) -> Iterator[tuple[int, int, int]]:
 
 
 def _judged(grid: tuple[int, int, int], categories: int, gamma: Fraction) -> tuple[Fraction, int]:
-    """Return (n times the mean variance that noise adds to a category's share, the number of reports) of a grid.
+    """Return by what a grid (q, m, w) is judged: (n times the variance that blurring adds, how many reports it has).
 
-    For a population with even shares. Making the shares sum to 1 subtracts the variance of the sizes of sets, at most
-    one part in d.
+    The variance is that of a category's share, mean over categories for n people with even shares. Making the shares
+    sum to 1 subtracts the variance of the sizes of sets, at most one part in d.
     """
     prime, digits, width = grid
     others, beside = prime - width, share_beside(*grid)
@@ -420,7 +441,7 @@ def _judged(grid: tuple[int, int, int], categories: int, gamma: Fraction) -> tup
 
 
 def _spread(p: Fraction, stray: Fraction, categories: int) -> Fraction:
-    """Return the mean variance of whether a report's set holds a category, for people with even shares.
+    """Return the variance, mean over categories, of whether a report's set holds one, for people with even shares.
 
     ``p``: the chance that the set holds the true category; ``stray``: that it holds a given other one.
     """
@@ -428,7 +449,10 @@ def _spread(p: Fraction, stray: Fraction, categories: int) -> Fraction:
 
 
 def share_beside(prime: int, digits: int, width: int) -> Fraction:
-    """Return the chance that a random set which holds one place also holds a given other place, whichever it is."""
+    """Return the chance that a random set of categories which holds one also holds a given other, the same for all.
+
+    ``prime``, ``digits`` and ``width``: q, m and w of the grid on which the categories lie.
+    """
     places = prime**digits
     return Fraction(width * places // prime - 1, places - 1)
 

@@ -13,7 +13,10 @@ from sfumato.channels.program import Window
 
 
 class WindowChannel(Channel):
-    """A channel whose program is one ``Window`` step; it keeps its parameters as they were given."""
+    """A channel that reports a code in a window around the true one γ times as likely as any other; a base class.
+
+    Its program is one ``Window`` step; its parameters are kept as they were given, for plans.
+    """
 
     window: Window
     _given: dict[str, Any]

@@ -145,7 +145,10 @@ class Words:
         return {column: buckets[0] for column, buckets in columns.items()} if alone else columns
 
     def pad(self, word: Any, row: int = 0) -> str:
-        """Return a word of exactly ``longest`` letters: filled up with end marks, or cut. Errors name the row."""
+        """Return a word of exactly ``longest`` letters: filled up with end marks, or cut.
+
+        ``row``: the word's row, from 0, which errors name.
+        """
         if not isinstance(word, str) or not word:
             raise ValueError(f"row {row + 1:,}: {word!r} is not a word; give texts, and None where there is none")
         stray = next((letter for letter in word if letter not in self.alphabet), None)
@@ -155,12 +158,15 @@ class Words:
 
     @staticmethod
     def bucket(beginning: str) -> int:
-        """Return the number of the bucket of a beginning, end marks included."""
+        """Return the number of the hash bucket, below 2^19, into which the beginning of a padded word falls."""
         text = f"sfumato/1/words\0{len(beginning)}\0{beginning}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % MOST_CATEGORIES
 
     def extend(self, beginnings: Iterable[str], length: int) -> Iterator[str]:
-        """Yield all beginnings of this length that continue the given ones; after an end mark come only end marks."""
+        """Yield all beginnings of this length that continue the given ones: what the search for frequent words tries.
+
+        After an end mark come only end marks; beginnings of end marks alone are left out.
+        """
         for beginning in beginnings:
             if len(beginning) < length:
                 letters = END if beginning.endswith(END) else self.alphabet + END
@@ -169,7 +175,10 @@ class Words:
                 yield beginning
 
     def count(self, reports: Any) -> list[NDArray[np.float64]]:
-        """Count how often each set was reported: one array for each length; missing reports are left out."""
+        """Count how often each set of buckets was reported: a list with one array of counts for each length.
+
+        Missing reports are left out.
+        """
         sets, array = self.buckets.slices.outputs, as_array(reports).ravel()
         codes = array if array.dtype.kind in "iu" else self._codes(array.tolist())
         wrong = (codes < 0) | (codes >= len(self.lengths) * sets)

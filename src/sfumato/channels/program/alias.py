@@ -28,7 +28,7 @@ Numbers = Any  # one whole number, or an array of them
 
 
 def below(word: Numbers, bound: Numbers) -> Numbers:
-    """Return ⌊word · bound / 2^64⌋, which is even over 0..bound−1 for a uniform word.
+    """Turn a random word into a number 0..bound−1, each equally likely: ⌊word · bound / 2^64⌋.
 
     Each number has ⌊2^64/bound⌋ words, or one more; the bound is below 2^32.
     """
@@ -59,7 +59,7 @@ class Alias:
 
     @classmethod
     def of(cls, weights: Sequence[int]) -> Alias:
-        """Build the table of whole-number weights, one a code, that sum to 2^64."""
+        """Build the table that draws code i with chance weights[i]/2^64; the weights are whole and sum to 2^64."""
         bits = max(1, (len(weights) - 1).bit_length())
         capacity = WORD >> bits
         mass = [*weights, *[0] * ((1 << bits) - len(weights))]
@@ -79,13 +79,13 @@ class Alias:
 
     @cached_property
     def upper(self) -> Any:
-        """The table for the upper halves of words, in 32 bits: thresholds lose their lower 32 bits."""
+        """The table's entries in 32 bits, for drawing with upper halves of words; thresholds lose their lower bits."""
         thresholds = self.entries >> np.uint64(32 + self.bits) << np.uint64(self.bits)
         return (thresholds | self.entries & np.uint64((1 << self.bits) - 1)).astype(np.uint32)
 
     @cached_property
     def listed(self) -> list[int]:
-        """The entries as Python's whole numbers."""
+        """The entries as a list of Python's whole numbers, which draw a single code faster than an array."""
         return [int(entry) for entry in self.entries.ravel()]
 
     def draw(self, word: Numbers, column: Numbers = 0) -> Numbers:
@@ -120,7 +120,10 @@ class Alias:
 
 
 def integer_weights(probabilities: Floats) -> list[int]:
-    """Return probabilities as whole-number weights that sum to exactly 2^64; the largest takes what rounding leaves."""
+    """Return probabilities as a list of whole-number weights that sum to exactly 2^64, so that laws are exact.
+
+    The largest takes what rounding leaves.
+    """
     weights = [int(p * float(WORD)) for p in probabilities.tolist()]
     weights[int(np.argmax(probabilities))] += WORD - sum(weights)
     return weights

@@ -49,7 +49,10 @@ Leave = Callable[[NDArray[np.int32], NDArray[Any]], None]  # (codes, the array t
 
 @cache
 def kernels_in(module: str) -> Any:
-    """Import a module of numba kernels; None where numba is missing, and the caller then takes its NumPy form."""
+    """Import a module of loops that numba compiles; None where numba is missing, and the caller then uses NumPy.
+
+    ``module``: its dotted name.
+    """
     try:
         return import_module(module)
     except ImportError:
@@ -57,7 +60,7 @@ def kernels_in(module: str) -> Any:
 
 
 def compiled() -> Any:
-    """Return the compiled kernels of drawing programs; None where numba is missing."""
+    """Return the module of compiled loops by which reports are drawn; None where numba is missing."""
     return kernels_in("sfumato.channels.program.kernels")
 
 
@@ -93,9 +96,10 @@ def report_array(channel: Channel, values: Any, source: WordSource) -> Any:
 
 
 def _upper_halves(program: Program, size: int, source: WordSource) -> Any:
-    """Draw the upper 32 bits of the words of a block, where they nearly always decide the report; otherwise None.
+    """Draw only the upper 32 bits of a block's random words, to save work where they nearly always decide the report.
 
-    They do for a program of one shift with a small table, drawn with secure words.
+    They do for a program that adds noise from a small table, drawn with secure words; otherwise None. ``size``: how
+    many words.
     """
     step = program.steps[0] if len(program.steps) == 1 else None
     halved = isinstance(step, Shift) and step.noise.bits <= HALVES_DECIDE and size >= WORTH_COMPILING
@@ -103,7 +107,7 @@ def _upper_halves(program: Program, size: int, source: WordSource) -> Any:
 
 
 def _halved(step: Any) -> tuple[Any, int, int, int]:
-    """Return a shift's table and numbers as the kernel ``shift_by_halves`` takes them."""
+    """Return (table, bits, offset, last code) of a step that adds noise, as the loop ``shift_by_halves`` takes them."""
     return step.noise.upper, step.noise.bits, step.offset, step.outputs - 1
 
 
@@ -121,9 +125,10 @@ def _draw_block(program: Program, codes: NDArray[np.int32], source: Any, upper: 
 
 
 def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> None:
-    """Replace true codes by report codes, step by step; shifts and windows are compiled where there are many codes.
+    """Replace true codes by report codes in the same array, step by step of a drawing program.
 
-    ``words``: one row a code, as many columns as the program takes words.
+    Steps that add noise or draw from a window run as compiled loops where there are many codes. ``words``: one row of
+    random words a code, as many columns as the program takes words.
     """
     kernels = compiled() if codes.size >= WORTH_COMPILING else None
     used = 0
@@ -140,9 +145,10 @@ def draw_in_place(program: Program, codes: NDArray[np.int32], words: Any) -> Non
 
 
 def _entrance(channel: Channel, dtype: Any, size: int) -> Enter:
-    """Choose the function that turns blocks of values into entry codes.
+    """Choose the function that turns blocks of values into entry codes (those that the program starts from).
 
-    Compiled for columns of numbers and of few different texts. ``dtype`` and ``size`` are those of the whole column.
+    It is compiled for columns of numbers and of few different texts. It takes (block, the row of its first value) and
+    returns (codes, which are missing). ``dtype`` and ``size`` are those of the whole column.
     """
     domain, entry = channel.domain, channel.entry
     codes = np.empty(min(size, BLOCK), dtype=np.int32)
@@ -164,14 +170,20 @@ def _entrance(channel: Channel, dtype: Any, size: int) -> Enter:
 
 
 def _enter(channel: Channel, block: NDArray[Any], start: int) -> Entered:
-    """Encode a block of any values; errors name the row and what is wrong."""
+    """Turn a block of any values into entry codes; return (codes, which are missing, or None if none is).
+
+    ``start``: the row of the block's first value, by which errors name the row that is wrong.
+    """
     codes = channel.encode_entry(block, start)
     gaps = codes < 0
     return np.maximum(codes, 0).astype(np.int32), gaps if gaps.any() else None
 
 
 def _enter_numbers(channel: Channel, codes: NDArray[np.int32], block: NDArray[Any], start: int) -> Entered:
-    """Encode a block of numbers by the compiled loop; with missing or wrong ones in it, by ``_enter``."""
+    """Turn a block of numbers into entry codes by the compiled loop; with missing or wrong ones in it, by ``_enter``.
+
+    ``codes``: the array to write to. Returns what ``_enter`` returns.
+    """
     floats, domain, entry = np.ascontiguousarray(block, dtype=np.float64), channel.domain, channel.entry
     assert isinstance(domain, Interval) and isinstance(entry, Grid)
     ends = float(domain.low), float(domain.high)
@@ -181,13 +193,19 @@ def _enter_numbers(channel: Channel, codes: NDArray[np.int32], block: NDArray[An
 
 
 def _enter_whole(channel: Channel, codes: NDArray[np.int32], table: Any, block: NDArray[Any], start: int) -> Entered:
-    """Encode a block of whole numbers by a table (lowest number, codes); with unknown ones in it, by ``_enter``."""
+    """Turn a block of whole numbers into entry codes by the compiled loop; with unknown ones in it, by ``_enter``.
+
+    ``codes``: the array to write to. ``table``: (the lowest number, the code of every number from it on).
+    """
     unknown = compiled().encode_whole(np.ascontiguousarray(block), codes[: block.size], *table)
     return _enter(channel, block, start) if unknown else (codes[: block.size], None)
 
 
 def _enter_texts(channel: Channel, codes: NDArray[np.int32], labels: Any, block: NDArray[Any], start: int) -> Entered:
-    """Encode a block of texts by comparing characters with the labels'; with unknown ones in it, by ``_enter``."""
+    """Turn a block of texts into entry codes by the compiled loop; with unknown ones in it, by ``_enter``.
+
+    ``codes``: the array to write to. ``labels``: those of the categories as rows of characters.
+    """
     unknown = compiled().encode_text(_characters(np.ascontiguousarray(block)), codes[: block.size], labels)
     return _enter(channel, block, start) if unknown else (codes[: block.size], None)
 
@@ -198,7 +216,10 @@ def _characters(texts: NDArray[Any]) -> NDArray[Any]:
 
 
 def _exit(channel: Channel, size: int) -> Leave:
-    """Choose the function that writes the reports of codes into an array; compiled where ``size`` is large."""
+    """Choose the function that turns report codes into reports: it takes (codes, the array to write reports to).
+
+    Compiled where ``size``, the number of reports of the whole column, is large.
+    """
     kernels, space = compiled() if size >= WORTH_COMPILING else None, channel.outputs
 
     def decoded(codes: NDArray[np.int32], reports: NDArray[Any]) -> None:

@@ -21,7 +21,9 @@ first cache from loop to loop; larger tiles leave it, smaller ones repeat more o
 def encode_grid(
     values: Any, codes: Any, low: float, high: float, first: float, stride: float, per: float, last: int
 ) -> tuple[int, int]:
-    """Write the codes of numbers on a grid; return how many numbers are outside low..high or missing, and not whole.
+    """Write the grid codes of ``values`` into ``codes``; return two counts of values that may be wrong.
+
+    How many are outside low..high or missing, and how many are not whole:
 
         code = min(rint((value · per − first) / stride), last)
 
@@ -40,7 +42,7 @@ def encode_grid(
 
 @njit(cache=True)
 def encode_whole(values: Any, codes: Any, low: int, code_of: Any) -> int:
-    """Write the codes of whole numbers, code_of[value − low]; return how many values have none."""
+    """Write the code of every whole number, code_of[value − low], into ``codes``; return how many values have none."""
     unknown, last = 0, np.uint64(code_of.size - 1)
     for i in range(values.size):
         index = np.uint64(np.int64(values[i]) - low)  # below low it is large
@@ -52,7 +54,7 @@ def encode_whole(values: Any, codes: Any, low: int, code_of: Any) -> int:
 
 @njit(cache=True)
 def encode_text(texts: Any, codes: Any, labels: Any) -> int:
-    """Write the number of the label that equals each text; return how many texts equal none.
+    """Write into ``codes`` the number of the label that equals each text; return how many texts equal none.
 
     Texts and labels are rows of characters.
     """
@@ -70,11 +72,11 @@ def encode_text(texts: Any, codes: Any, labels: Any) -> int:
 
 
 def _shifting(unsigned: Any, width: int) -> Any:
-    """Compile ``Shift.draw`` in place for whole words (64 bits) or for upper halves of words (32 bits).
+    """Compile the loop that adds noise to codes in place, for whole words (64 bits) or upper halves of words (32 bits).
 
-    ``unsigned``: the type of that width. The compiled function returns whether the codes were moved: upper halves
-    decide unless one equals its threshold, and then no code moves. Shifts are masked and sums wrapped, so that the
-    loops after the look-up stay within ``width`` bits.
+    It draws as ``Shift.draw`` does. ``unsigned``: the type of numbers of ``width`` bits. The compiled function returns
+    whether the codes were moved: upper halves decide unless one equals its threshold, and then no code moves. Shifts
+    are masked and sums wrapped, so that the loops after the look-up stay within ``width`` bits.
     """
     lowest, one, halved = unsigned(width - 1), unsigned(1), width < 64
 
@@ -104,9 +106,10 @@ shift, shift_by_halves = _shifting(np.uint64, 64), _shifting(np.uint32, 32)
 
 @njit(cache=True)
 def window(codes: Any, words: Any, inside: Any, size: Any, others: Any) -> None:
-    """Move codes by a window step, as ``Window.draw`` does, in place; two words a code, one after the other.
+    """Replace codes in place by the codes that a ``Window`` step draws: near the code, or anywhere else.
 
-    The sizes are 32-bit numbers, so that products are of 32 bits by 32.
+    ``words``: two a code, one after the other. ``inside``, ``size`` and ``others`` are the step's chance of the window
+    and how many codes lie in it and outside it; both sizes are below 2^32, so that products fit.
     """
     half, low, one = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(1)
     near_bound, far_bound, width = np.uint64(size), np.uint64(others), np.int64(size)
@@ -121,14 +124,14 @@ def window(codes: Any, words: Any, inside: Any, size: Any, others: Any) -> None:
 
 @njit(cache=True, error_model="numpy")
 def decode_grid(codes: Any, reports: Any, first: float, stride: float, per: float) -> None:
-    """Write the numbers of codes on a grid: report = (first + stride · code) / per."""
+    """Write into ``reports`` the number that each grid code stands for: (first + stride · code) / per."""
     for i in range(codes.size):
         reports[i] = (first + stride * np.float64(codes[i])) / per
 
 
 @njit(cache=True)
 def report_grid(values: Any, reports: Any, upper: Any, enter: Any, noise: Any, leave: Any) -> Any:
-    """Write the reports of numbers through a program of one shift; return how many were written.
+    """Blur numbers by a program that adds noise, and write their reports; return how many were written.
 
     It ends before the first tile with a value outside or an undecided word. ``enter``, ``noise`` and ``leave`` hold the
     arguments of ``encode_grid``, ``shift_by_halves`` and ``decode_grid``, which run tile by tile: memory is passed over
@@ -147,21 +150,21 @@ def report_grid(values: Any, reports: Any, upper: Any, enter: Any, noise: Any, l
 
 @njit(cache=True)
 def decode_whole(codes: Any, reports: Any, first: int, stride: int) -> None:
-    """Write the whole numbers of codes on a grid: report = first + stride · code."""
+    """Write into ``reports`` the whole number that each grid code stands for: first + stride · code."""
     for i in range(codes.size):
         reports[i] = first + stride * np.int64(codes[i])
 
 
 @njit(cache=True)
 def decode_numbers(codes: Any, reports: Any, labels: Any) -> None:
-    """Write the labels of codes, which are numbers: report = labels[code]."""
+    """Write into ``reports`` the label of each code, where labels are numbers: labels[code]."""
     for i in range(codes.size):
         reports[i] = labels[codes[i]]
 
 
 @njit(cache=True)
 def decode_texts(codes: Any, reports: Any, labels: Any) -> None:
-    """Write the labels of codes, which are texts as rows of characters: report = labels[code]."""
+    """Write into ``reports`` the label of each code, labels[code], where labels are texts as rows of characters."""
     for i in range(codes.size):
         for column in range(labels.shape[1]):
             reports[i, column] = labels[codes[i], column]

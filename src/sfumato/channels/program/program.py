@@ -27,7 +27,9 @@ from sfumato.tables import check_nesting
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A drawing program: steps one after the other, each from a code to the next.
+    """The program by which a device draws a report: steps one after the other, each from a code to the next.
+
+    A code is the whole number that stands for a value or a report; random 64-bit words decide the draw.
 
     ``size``: how many codes the program starts from. ``read`` and ``write``: how values become codes and codes become
     reports, as docs/programs.md describes them.
@@ -52,11 +54,11 @@ class Program:
 
     @cached_property
     def words(self) -> int:
-        """How many 64-bit words a report takes."""
+        """How many random 64-bit words a report takes."""
         return sum(step.words for step in self.steps)
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
-        """Return the report code that a code's words lead to; or report codes, for arrays of codes and of words."""
+        """Return the report code that a true code and its random words lead to, or an array of them for arrays."""
         used = 0
         for step in self.steps:
             code = step.draw(code, words[used : used + step.words])
@@ -64,7 +66,7 @@ class Program:
         return code
 
     def law(self, first: Codes | None = None, codes: Codes | None = None) -> Floats:
-        """Return P[report code, true code].
+        """Return the table of chances P[report code, true code].
 
         ``first``: sums the rows over runs of report codes that begin at these codes. ``codes``: the true codes of the
         columns; None: all.
@@ -80,13 +82,16 @@ class Program:
         return table
 
     def _entries(self, rows: int | None = None) -> int:
-        """Return the entries of the largest table that computing the law takes, or ``rows`` of its rows."""
+        """Return how many entries the largest table has that computing the law takes.
+
+        ``rows``: how many rows of the law are wanted; None: all.
+        """
         last = (self.outputs if rows is None else rows) * (self.steps[-1].inputs if self.steps else self.size)
         inner = [step.inputs * step.outputs for step in self.steps[:-1] if not isinstance(step, Map)]
         return max([last, *inner])
 
     def _check_law(self, rows: int | None) -> None:
-        """Raise an error if the law, or ``rows`` of its rows, takes more memory than is allowed."""
+        """Raise an error if the table of chances, or ``rows`` of its rows, takes more memory than is allowed."""
         if self._entries(rows) > MOST_ENTRIES:
             raise ValueError(
                 f"the law has {self._entries(rows):,} entries, more than the {MOST_ENTRIES:,} that can be held; "
@@ -119,9 +124,10 @@ class Program:
         return min(bounds, default=None)
 
     def _before_spread(self) -> tuple[Program, Codes | None]:
-        """Return (the program without a closing spread step, its runs), which has the same γ in a smaller table.
+        """Return (a program, the first codes of runs of its reports) whose smaller table has the same γ as this one.
 
-        The reports of one run of a spread have proportional rows. Without a closing spread: (itself, None).
+        It leaves out a last step that draws evenly within runs of codes (``Spread``), because the reports of one run
+        have proportional rows. Without such a last step: (itself, None).
         """
         *before, last = self.steps
         if before and isinstance(last, Spread):
@@ -129,7 +135,10 @@ class Program:
         return self, None
 
     def exact(self, most: int = EXACT_PRODUCT) -> NDArray[Any] | None:
-        """Return the law in whole numbers, times one common factor; None where that takes over ``most`` products."""
+        """Return the table of chances P[report code, true code] in whole numbers, all times one common factor.
+
+        None where that takes more than ``most`` multiplications.
+        """
         work = sum(a.inputs * a.outputs * b.outputs for a, b in zip(self.steps, self.steps[1:], strict=False))
         if work > most or (self.steps and self.steps[0].inputs * self.steps[0].outputs > most):
             return None

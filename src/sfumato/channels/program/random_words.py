@@ -45,19 +45,22 @@ class WordSource(ABC):
 
     @abstractmethod
     def rows(self, codes: Codes, per_code: int) -> Words:
-        """Return ``per_code`` words for every code, one row a code."""
+        """Return ``per_code`` random 64-bit words for every code, as an array of one row a code."""
 
     @abstractmethod
     def row(self, code: int, count: int) -> list[int]:
-        """Return ``count`` words for one code, the same that ``rows`` would return."""
+        """Return ``count`` random words for one code, the same that ``rows`` would return, as a list of numbers."""
 
     def some(self, rows: Any) -> WordSource:
-        """Return the source for some of the records that it was made for; most sources are for any."""
+        """Return the source of words for some records alone, by index or mask; itself where words are for anybody."""
         return self
 
 
 class SecureWords(WordSource):
-    """A source of words that nobody can predict: AES-256 in counter mode, or the operating system's generator."""
+    """A source of random words that nobody can predict: AES-256 in counter mode, or the operating system's generator.
+
+    It blurs people's real answers.
+    """
 
     def __init__(self) -> None:
         self._stream: Any = None
@@ -68,7 +71,7 @@ class SecureWords(WordSource):
         self._zeros = b""
 
     def rows(self, codes: Codes, per_code: int) -> Words:
-        """Return fresh words, one row a code; valid until the next call, because large requests share one buffer."""
+        """Return fresh random words, one row a code; valid until the next call: large requests share one buffer."""
         count = codes.size * per_code
         if 8 * count <= SMALL_BYTES // 2:
             return self.draw(count).reshape(codes.size, per_code)
@@ -98,7 +101,7 @@ class SecureWords(WordSource):
         return np.frombuffer(self._take(8 * count), dtype=np.uint64)
 
     def _take(self, wanted: int) -> bytes:
-        """Return so many random bytes; small requests take them from a buffer, whose used part is dropped."""
+        """Return ``wanted`` random bytes; small requests take them from a buffer, whose used part is dropped."""
         self._renew()
         if wanted > SMALL_BYTES // 2:
             return self._generate(wanted)
@@ -114,7 +117,7 @@ class SecureWords(WordSource):
             self._stream = _aes_counter_stream()
 
     def _generate(self, size: int) -> bytes:
-        """Produce so many random bytes."""
+        """Produce ``size`` random bytes, from the cipher or the operating system."""
         self._produced += size
         return os.urandom(size) if self._stream is None else self._stream.update(bytes(size))
 
@@ -133,7 +136,7 @@ def _aes_counter_stream() -> Any:
 
 
 class SimulatedWords(WordSource):
-    """A source of words for simulations that must repeat: one 64-bit draw of a NumPy generator each.
+    """A source of random words for simulations that must repeat: one 64-bit draw of a NumPy generator each.
 
     A batch gives the same words as single calls. A seed's words share nothing with ``default_rng(seed)``; those of a
     generator are scrambled, so that the noise is independent of data drawn from a generator in the same state.
@@ -179,7 +182,7 @@ class KeyedWords(WordSource):
         self._context = context
 
     def rows(self, codes: Codes, per_code: int) -> Words:
-        """Return the words of every code, computed once for each different code."""
+        """Return the random words of every code, one row a code; computed once for each different code."""
         row_of = {code: self.row(code, per_code) for code in set(codes.ravel().tolist())}
         rows = [row_of[code] for code in codes.ravel().tolist()]
         return np.array(rows, dtype=np.uint64).reshape(codes.size, per_code)
@@ -188,7 +191,7 @@ class KeyedWords(WordSource):
         return self.row_about(self._context, code, count)
 
     def row_about(self, context: str, code: int, count: int) -> list[int]:
-        """Return ``count`` words for a code under the same secret, for another context."""
+        """Return ``count`` words for a code under the same secret, for another question and noise (``context``)."""
         opening = _opening(context)
         words: list[int] = []
         for counter in range(-(-count // 4)):
@@ -196,7 +199,7 @@ class KeyedWords(WordSource):
         return words[:count]
 
     def digest(self, message: bytes) -> bytes:
-        """Return HMAC-SHA-256(secret, message)."""
+        """Return the 32 bytes HMAC-SHA-256(secret, message), from which words are made."""
         begun = self._hmac.copy()
         begun.update(message)
         return begun.digest()
@@ -211,7 +214,7 @@ def check_secret(secret: Any, whose: str) -> bytes:
 
 @lru_cache(4096)
 def _opening(context: str) -> bytes:
-    """Return the part of an HMAC's message before code and counter."""
+    """Return the bytes that begin the message whose HMAC gives words, before the code and the counter."""
     return b"sfumato/1\0" + context.encode() + b"\0"
 
 
@@ -256,11 +259,11 @@ class RecordWords(WordSource):
         self._encrypted = _aes_blocks(key) or _hmac_blocks(key)
 
     def about(self, question: str) -> RecordWords:
-        """Return the source of the same records' words for another question."""
+        """Return the source of words for these records and another question; two questions share no noise."""
         return RecordWords(self._secret, self._places, question)
 
     def some(self, rows: Any) -> RecordWords:
-        """Return the source of the words of some of the records, by their index or by a mask."""
+        """Return the source of the words of some of the records. ``rows``: their indices, or a mask."""
         return RecordWords(self._secret, self._places[rows], self._question)
 
     def rows(self, codes: Codes, per_code: int) -> Words:
@@ -290,12 +293,18 @@ def _aes_blocks(key: bytes) -> Callable[[bytes], bytes] | None:
 
 
 def has_cipher() -> bool:
-    """Return whether ``RecordWords`` draws with AES here, and not with HMAC: the two give different words."""
+    """Return whether this machine draws a job's noise (``RecordWords``) by AES, and not by HMAC, which differs.
+
+    Machines of one job must agree, so that a record that is run again gets the same report.
+    """
     return _aes_blocks(bytes(32)) is not None
 
 
 def _hmac_blocks(key: bytes) -> Callable[[bytes], bytes]:
-    """Return the function that stands for AES: the first 16 bytes of HMAC-SHA-256 of each block of 16 bytes."""
+    """Return the function that stands for AES where it is missing: it takes blocks of 16 bytes and scrambles each.
+
+    A block becomes the first 16 bytes of its HMAC-SHA-256 under the key.
+    """
 
     def encrypted(blocks: bytes) -> bytes:
         starts = range(0, len(blocks), 16)
@@ -305,7 +314,10 @@ def _hmac_blocks(key: bytes) -> Callable[[bytes], bytes]:
 
 
 def row_codes(rows: Codes) -> Codes:
-    """Hash each row of codes (several numbers, or the items of a basket) to one whole number for ``KeyedWords``."""
+    """Hash each row of codes (several numbers, or the items of a basket) to one whole number.
+
+    It stands for a person's whole answer where words follow from a secret and the answer (``KeyedWords``).
+    """
     digests = [hashlib.sha256(row.astype("<i8").tobytes()).digest()[:8] for row in rows]
     return np.array([int.from_bytes(digest, "big", signed=True) for digest in digests], dtype=np.int64)
 
@@ -344,7 +356,7 @@ Key = bytes | RecordWords | None
 
 
 def source_for(rng: np.random.Generator | int | None, key: Key = None, context: str = "") -> WordSource:
-    """Return the source of words for what ``randomize`` was given.
+    """Return the source of random words for what ``randomize`` was given: secure, simulated, keyed or by record.
 
     ``key``: a device's secret, or the words of a job's records. ``rng``: None for secure words, a NumPy Generator or a
     seed for a simulation. ``context``: what keyed words depend on beside the true code.

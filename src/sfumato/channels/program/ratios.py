@@ -11,19 +11,23 @@ from sfumato.domain import Codes, Floats
 
 
 def ratio_of(most: int, least: int) -> Fraction | None:
-    """Return most/least of a row's entries; 1 for a report that never occurs, None (infinite) where only least is 0."""
+    """Return the ratio most/least of the largest and the smallest chance of one report, given as whole numbers.
+
+    1 for a report that never occurs (both 0), None (infinite) where only the smallest is 0.
+    """
     if least == 0:
         return None if most else Fraction(1)
     return Fraction(most, least)
 
 
 def largest_of(rows: Sequence[Sequence[int]]) -> Fraction | None:
-    """Return the largest ratio of two entries within a row, over all rows; None: infinite."""
+    """Return γ of a table in whole numbers: the largest ratio of two entries of one row, over all rows; None: infinite.
+    """
     return largest_or_none([ratio_of(max(row), min(row)) for row in rows])
 
 
 def largest_or_none(ratios: Sequence[Fraction | None]) -> Fraction | None:
-    """Return the largest ratio; None (infinite) if one of them is, 1 if there are none."""
+    """Return the largest of several ratios, of which None stands for infinite; 1 if there are none."""
     return None if None in ratios else max((ratio for ratio in ratios if ratio is not None), default=Fraction(1))
 
 
@@ -35,7 +39,10 @@ def largest_ratio(law: Floats) -> float:
 
 
 def sum_runs(table: Floats, first: Codes) -> Floats:
-    """Return the sums of a table's rows over runs that begin at the rows ``first``; those of an empty run are 0."""
+    """Return a table with one row for each run of neighbouring rows of ``table``: their sum, 0 for an empty run.
+
+    ``first``: the row at which each run begins.
+    """
     filled = np.append(first[1:], table.shape[0]) > first
     sums = np.zeros((first.size, table.shape[1]))
     sums[filled] = np.add.reduceat(table, first[filled], axis=0)
@@ -43,7 +50,7 @@ def sum_runs(table: Floats, first: Codes) -> Floats:
 
 
 def running_sums(weights: list[int]) -> list[int]:
-    """Return the sums of the first 0, 1, 2, … weights."""
+    """Return a list of the sums of the first 0, 1, 2, … weights."""
     sums = [0]
     for weight in weights:
         sums.append(sums[-1] + weight)
@@ -51,7 +58,7 @@ def running_sums(weights: list[int]) -> list[int]:
 
 
 def sliding(values: list[int], width: int, *, largest: bool) -> list[int]:
-    """Return the largest (or smallest) of every ``width`` neighbouring values."""
+    """Return a list of the largest (or smallest) of every ``width`` neighbouring values."""
     queue: list[int] = []  # indices whose values may still be the largest, in falling order of value
     head, extremes = 0, []
     for index, value in enumerate(values):

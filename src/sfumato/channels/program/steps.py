@@ -29,7 +29,10 @@ from sfumato.domain.checked import given, given_rows, given_whole, given_wholes
 
 
 class Step(ABC):
-    """A step of a drawing program: it turns a code below ``inputs`` into a code below ``outputs``, by random words."""
+    """A step of the program by which a device draws a report: it turns one code (whole number) into the next.
+
+    The given code is below ``inputs`` and the next one below ``outputs``; random 64-bit words decide which it is.
+    """
 
     name: ClassVar[str]  # in plain data: "step": "…"
     words: ClassVar[int] = 1  # how many words one code takes
@@ -47,14 +50,20 @@ class Step(ABC):
 
     @abstractmethod
     def law(self, first: Codes | None = None) -> Floats:
-        """Return P[next code, code]; ``first``: sums the rows over runs of next codes that begin at these codes."""
+        """Return the table of chances P[next code, code].
+
+        ``first``: sums its rows over runs of next codes that begin at these codes; None: one row a next code.
+        """
 
     @abstractmethod
     def exact(self) -> list[list[int]]:
-        """Return the law in whole numbers, times one common factor: one row a next code."""
+        """Return the table P[next code, code] in whole numbers, all times one common factor: one row a next code."""
 
     def gamma(self) -> Fraction | None:
-        """Return γ, the largest ratio within a row of the law, or a number just above it; None: infinite."""
+        """Return γ, the largest factor between the chances of one next code under two codes, or just above it.
+
+        None: infinite.
+        """
         return largest_of(self.exact())
 
     @abstractmethod
@@ -69,7 +78,10 @@ class Step(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Shift(Step):
-    """A step that adds noise: code + noise − offset, clamped to 0..outputs−1; the noise is drawn from a table."""
+    """A step that adds noise: the next code is code + noise − offset, clamped to 0..outputs−1.
+
+    ``noise``: the table from which the noise, a whole number from 0 on, is drawn.
+    """
 
     name = "shift"
     noise: Alias
@@ -129,7 +141,7 @@ class Shift(Step):
         return table
 
     def _row(self, report: int, running: list[int]) -> list[int]:
-        """Return for every code how many of 2^64 words turn it into one report.
+        """Return for every code how many of the 2^64 random words turn it into one next code, ``report``.
 
         ``running``: the sums of the first 0, 1, … weights of the noise.
         """
@@ -144,9 +156,9 @@ class Shift(Step):
         return [self._row(report, running) for report in range(self.outputs)]
 
     def gamma(self) -> Fraction | None:
-        """Return γ from the largest and the smallest weight of every ``inputs`` neighbours: these are the inner rows.
+        """Return γ, the largest ratio within a row of the law, without writing the law down; None: infinite.
 
-        The two end rows are sums of weights.
+        An inner row of it is ``inputs`` neighbouring weights of the noise; the two end rows are sums of weights.
         """
         running = running_sums(self.weights)
         ends = [self._row(report, running) for report in {0, self.outputs - 1}]
@@ -172,7 +184,11 @@ class Shift(Step):
 
 @dataclass(frozen=True, eq=False)
 class Window(Step):
-    """A step that draws one of the ``window`` codes from the code on, with chance inside/2^63, else any other code."""
+    """A step that draws the next code near the given code c, or anywhere else.
+
+    With chance inside/2^63 it is one of the codes c, …, c + window − 1, each as likely; else one of the ``others`` next
+    codes outside this window, each as likely. The window never wraps: there are window + others next codes.
+    """
 
     name = "window"
     words = 2
@@ -190,7 +206,10 @@ class Window(Step):
 
     @classmethod
     def of_gamma(cls, gamma: float, window: int, others: int) -> Window:
-        """Build the step with the likeliest window whose γ, in whole numbers, is at most ``gamma``."""
+        """Build the step with the likeliest window for which γ (the largest factor on the odds) is at most ``gamma``.
+
+        ``window`` and ``others``: how many next codes lie inside and outside the window.
+        """
         bound = Fraction(gamma)
         most_words_inside, fewest_words_outside = -(-WORD // window), WORD // others
         share = bound * fewest_words_outside / (most_words_inside + bound * fewest_words_outside)
@@ -198,7 +217,7 @@ class Window(Step):
 
     @property
     def chance(self) -> float:
-        """The chance that the next code lies in the window that begins at the code."""
+        """The chance that the next code lies in the window of codes from the given code on: inside/2^63."""
         return self.inside / HALF
 
     def draw(self, code: Numbers, words: Sequence[Numbers]) -> Numbers:
@@ -226,16 +245,19 @@ class Window(Step):
         return [[self._weight(report, code, near, far) for code in codes] for report in range(self.outputs)]
 
     def _weight(self, report: int, code: int, near: list[int], far: list[int]) -> int:
-        """Return the chance of a report for one code, in whole numbers.
+        """Return the chance of one next code, ``report``, for one code, as a whole number (`exact` has the factor).
 
-        ``near`` and ``far``: these numbers for every code inside and outside the window.
+        ``near`` and ``far``: these numbers for every next code inside and outside the window, in order.
         """
         if code <= report < code + self.window:
             return near[report - code]
         return far[report if report < code else report - self.window]
 
     def gamma(self) -> Fraction | None:
-        """Return γ from the (smallest, largest) weight inside the window (near) and outside it (far)."""
+        """Return γ, the largest ratio within a row of the law; None: infinite.
+
+        It follows from the smallest and the largest weight inside the window (near) and outside it (far).
+        """
         if not self.others:
             return Fraction(1)
         sides = (self.inside, self.window), (HALF - self.inside, self.others)
@@ -259,7 +281,10 @@ class Window(Step):
 
 @dataclass(frozen=True, eq=False)
 class Draw(Step):
-    """A step that draws the next code from a table of the code's own; all tables have as many entries."""
+    """A step that draws the next code by any law: each code has a table of chances of its own.
+
+    ``tables``: those of all codes one after the other, of as many entries each.
+    """
 
     name = "table"
     tables: Alias
@@ -304,7 +329,7 @@ class Draw(Step):
 
 @dataclass(frozen=True, eq=False)
 class Map(Step):
-    """A step without chance: the next code is codes[code]."""
+    """A step without chance, as between the two channels of a chain: the next code is codes[code]."""
 
     name = "map"
     words = 0
@@ -343,7 +368,7 @@ class Map(Step):
 
 @dataclass(frozen=True, eq=False)
 class Spread(Step):
-    """A step that draws any code of the run of neighbours that holds the code, each with the same chance.
+    """A step that draws evenly from the run of neighbouring codes that holds the given code.
 
     Runs begin at ``starts``; the last one ends before ``outputs``.
     """
@@ -380,9 +405,9 @@ class Spread(Step):
         return np.repeat(self.law_of_runs(first), self.sizes, axis=1)
 
     def law_of_runs(self, first: Codes | None = None) -> Floats:
-        """Return P[next code, run]: all codes of a run have the same law, each code of it with the same chance.
+        """Return the table P[next code, run], smaller than ``law``: all given codes of a run have the same chances.
 
-        ``first``: sums the rows over runs of next codes that begin at these codes.
+        ``first``: sums the rows over runs of next codes that begin at these codes; None: one row a next code.
         """
         bounds = np.arange(self.outputs + 1) if first is None else np.append(first, self.outputs)
         bounds[0] = 0

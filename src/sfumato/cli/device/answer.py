@@ -61,7 +61,7 @@ Offline = Annotated[bool, typer.Option("--offline", help="Queue the report, and 
 
 @dataclass(frozen=True)
 class Posting:
-    """The options that say where a report is sent or written, and how."""
+    """The options that say where a person's report is sent or written, and how."""
 
     submit: Submit = None
     collector: Collector = None
@@ -81,7 +81,10 @@ class Posting:
         return self.collector or origin_of(self.submit or "")
 
     def send(self, outbox: Outbox | None, reply: Reply) -> tuple[str, str]:
-        """Queue the report and, unless offline, send it; return its state and the reason for it."""
+        """Put the report into the device's outbox and, unless offline, send it; return (its state, why) in words.
+
+        ``outbox``: None where the report is only written to a file, state "written"; ``reply``: has the report.
+        """
         if outbox is None:
             return "written", ""
         outbox.put(self.submit or "", reply.plan, reply.id, reply.report, self.invitation)
@@ -135,14 +138,17 @@ def answer(
 
 
 def _load_plan(path: Path) -> Plan:
-    """Read the plan in a file. ValueError: it is a survey.json, from which no plan can be made."""
+    """Read the plan in a file. ValueError: it is a survey.json, what browsers read, from which no plan can be made."""
     if path.suffix == ".json" and path.is_file() and b'"survey"' in path.read_bytes()[:200]:
         raise ValueError(f"{path}: is the survey that browsers read; open its page, or answer its plan")
     return load_plan(path)
 
 
 def _levels_of(plan: Plan, texts: Iterable[str]) -> dict[str, str]:
-    """Read the levels chosen, by question, from texts such as age=cautious. ValueError: a question has no levels."""
+    """Read how strongly to blur each answer (its level), by question, from texts such as age=cautious.
+
+    ValueError: a question leaves no choice.
+    """
     levels = {name: level for name, _, level in (text.rpartition("=") for text in texts)}
     for name in levels:
         if name not in plan.attributes or not plan.attributes[name].has_levels:
@@ -153,10 +159,11 @@ def _levels_of(plan: Plan, texts: Iterable[str]) -> dict[str, str]:
 def _ask(
     plan: Plan, document: dict[str, Any], ledger: Ledger, levels: dict[str, str], drawn: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Ask the questions that the device has drawn, one by one; return the answers by column.
+    """Ask a person the questions that the device has drawn, one by one; return the answers by column.
 
-    ``document``: the survey as devices read it. ``levels``: gets the levels that the person chooses, by question.
-    ``drawn``: the names of the questions.
+    ``document``: the survey as devices read it. ``levels``: gets the levels (strengths of blur) that the person
+    chooses, by question. ``ledger``: the device's record of earlier reports, whose levels stay. ``drawn``: the names of
+    the questions.
     """
     speak, whom, answers = voice(plan.language), document["collector"], dict[str, Any]()
     tell(plan.name, *([plan.description] if plan.description else []), speak("ask.whom", whom=whom))
@@ -176,14 +183,18 @@ def _ask(
 
 
 def _sentences_of(level: dict[str, Any]) -> list[str]:
-    """Return the sentences that the survey document has on a level: what is sent, and what it reveals."""
+    """Return the sentences that a survey document has on a level (strength of blur): what is sent and what it tells."""
     return [level["words"][kind] for kind in ("sent", "worst", "visible") if level["words"][kind]]
 
 
 def _summarize(
     plan: Plan, document: dict[str, Any], reply: Reply, total: Total, write: Callable[[str], None]
 ) -> None:
-    """Write, line by line, what will be sent, and what the collector then has been told in all (``total``)."""
+    """Write, line by line, what will be sent, and what the collector then has been told in all.
+
+    ``reply``: the report; ``total``: what all reports to the collector reveal; ``write``: the function that prints a
+    line.
+    """
     speak = voice(plan.language)
     write(speak("device.summary"))
     for attribute in plan.attributes.values():
@@ -196,7 +207,7 @@ def _summarize(
 
 
 def _shown(report: Any, speak: Voice) -> str:
-    """Return a report as the person reads it; None is an unanswered question."""
+    """Return a report to one question as text for the person; None is an unanswered question."""
     if report is None:
         return speak("device.unanswered")
     if isinstance(report, dict):
@@ -205,6 +216,9 @@ def _shown(report: Any, speak: Voice) -> str:
 
 
 def _take_over(ledger: Ledger, trial: Ledger) -> None:
-    """Add to a ledger the reports and the receipt of one reply that its copy ``trial`` has and the ledger lacks."""
+    """Add to a device's ledger (its record of sent reports) the entries and receipt of one reply.
+
+    ``trial``: a copy of the ledger to which the reply was made.
+    """
     receipts = trial.receipts[len(ledger.receipts) :]
     ledger.add(trial.entries[len(ledger.entries) :], receipts[0] if receipts else None)

@@ -33,13 +33,16 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 
 
 def tell(*lines: str) -> None:
-    """Print lines of the conversation on stderr: standard output is for results."""
+    """Print lines of the conversation with the person on stderr: standard output is for results."""
     for line in lines:
         typer.echo(visible(line), err=True)
 
 
 def confirmed(question: str, language: str) -> bool:
-    """Ask a question until the answer is yes or no; return whether it is yes."""
+    """Ask a yes-or-no question until it is answered; return whether the answer is yes.
+
+    ``language``: the one in which yes and no are typed.
+    """
     say = voice(language)
     yes, no = say("ask.yes"), say("ask.no")
     while True:
@@ -49,7 +52,10 @@ def confirmed(question: str, language: str) -> bool:
 
 
 def ask_answer(attribute: Attribute, language: str) -> dict[str, Any]:
-    """Ask one question until what is typed is an answer; return the answer by column, None where it is left out."""
+    """Ask one question until what is typed is an answer; return a dict of the answer by column.
+
+    None stands for an answer that is left out. A question about several numbers has several columns.
+    """
     say = voice(language)
     needed = getattr(attribute.channel, "missing", "") == "refuse"
     domains = attribute.domain.columns if isinstance(attribute.domain, Row) else {attribute.name: attribute.domain}
@@ -63,9 +69,9 @@ def ask_answer(attribute: Attribute, language: str) -> dict[str, Any]:
 
 
 def ask_level(levels: Mapping[str, list[str]], default: str, language: str) -> str:
-    """Ask for a level by its number or name; return it, or the default if nothing is typed.
+    """Ask the person for a level, how strongly to blur, by number or name.
 
-    ``levels``: the sentences on each level, by its name.
+    Returns its name, the default if nothing is typed. ``levels``: the sentences on each level, by its name.
     """
     say = voice(language)
     hint = say("device.level") + " " + say("ask.default", level=default)
@@ -75,7 +81,7 @@ def ask_level(levels: Mapping[str, list[str]], default: str, language: str) -> s
 
 
 class AnswerPrompt(NamedTuple):
-    """What a person may type for an answer, and how it is read."""
+    """What a person may type for an answer, and the function that reads it."""
 
     hint: str
     """A sentence on what may be typed."""
@@ -88,6 +94,7 @@ class AnswerPrompt(NamedTuple):
 def _read_typed(label: str, prompt: AnswerPrompt, say: Voice, *, needed: bool = False, empty: Any = None) -> Any:
     """Ask until what is typed can be read; return the answer, or ``empty`` for nothing unless it is ``needed``.
 
+    ``label``: what stands before the place to type; ``prompt``: how to read; ``say``: texts in the person's language.
     What was typed is never repeated.
     """
     while True:
@@ -147,9 +154,9 @@ def _number_prompt(domain: Interval, clamp: bool, say: Voice) -> AnswerPrompt:
 
 
 def _choice(labels: Iterable[Any], numbered: bool) -> Callable[[str], Any]:
-    """Return a function from a text to the label that it names or, if ``numbered``, to the one at that place from 1.
+    """Return a function from a typed text to the label that it names, or whose number it is if ``numbered``.
 
-    The function raises a KeyError for other texts.
+    Numbers start at 1. The function raises a KeyError for other texts.
     """
     places = {str(place): label for place, label in enumerate(labels, 1)} if numbered else {}
     return {**places, **{str(label): label for label in labels}}.__getitem__
@@ -159,7 +166,10 @@ def _choice(labels: Iterable[Any], numbered: bool) -> Callable[[str], Any]:
 
 
 def read_person(path: Path, plan: Plan | None, columns: Iterable[str]) -> dict[str, Any]:
-    """Read one person's answers, by column, from a file: an object in .json, one row in .csv or .parquet."""
+    """Read one person's answers from a file, as a dict by column: an object in .json, one row in .csv or .parquet.
+
+    ``plan``: decides which columns are numbers, None: none; ``columns``: those that must be there.
+    """
     if path.suffix.lower() != ".json":
         table = read_answers(path, plan, columns, reports=False)
         if table.num_rows != 1:

@@ -53,7 +53,10 @@ def ledger(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was told to whom and what it adds up to; set limits, send waiting reports, withdraw, save a copy."""
+    """Show which reports each collector got from this device and what they reveal together.
+
+    Set limits, send waiting reports, withdraw, save a copy.
+    """
     device_home = Home(home)
     if restore is not None:
         _restore(device_home, restore, yes)
@@ -79,7 +82,10 @@ def ledger(
 
 
 def _restore(device_home: Home, path: Path, yes: bool) -> None:
-    """Replace the device's secret and ledger by those of a saved file, if ``yes`` or the person agrees."""
+    """Replace the device's secret and ledger (its record of sent reports) by those of a saved file.
+
+    ``yes``: do not ask the person whether to do so.
+    """
     secret, _ = read_saved(check_source(path))
     if device_home.ledger.entries and secret != device_home.secret and not yes and not confirmed(REPLACES, "en"):
         raise ValueError("nothing was restored, and nothing has changed")
@@ -87,9 +93,9 @@ def _restore(device_home: Home, path: Path, yes: bool) -> None:
 
 
 def _set_limit(ledger: Ledger, limit: str | None, reports: int | None) -> None:
-    """Set what a collector may learn, from a text such as '5% to 50%', '19' or 'none', and how many reports it may get.
+    """Set in a device's ledger what a collector may learn, and how many reports of one answer it may get.
 
-    None leaves either as it is.
+    ``limit``: a text such as '5% to 50%', '19' (a factor on the odds) or 'none'. None leaves either as it is.
     """
     bound: dict[str, Any] = {"gamma": ledger.limit.gamma}
     belief = re.fullmatch(r"\s*(\d+\.?\d*)\s*%\s*to\s*(\d+\.?\d*)\s*%\s*", limit or "")
@@ -101,7 +107,7 @@ def _set_limit(ledger: Ledger, limit: str | None, reports: int | None) -> None:
 
 
 def _read_factor(limit: str) -> float:
-    """Read a factor on the odds from a text."""
+    """Return a factor on the odds, read from a text such as 19."""
     try:
         return float(limit)
     except ValueError:
@@ -109,12 +115,16 @@ def _read_factor(limit: str) -> float:
 
 
 def _collectors(ledger: Ledger, collector: str | None) -> list[str]:
-    """Return the collector named, or all that the ledger names (None)."""
+    """Return a list of collectors (who receives reports): the one named, or all that the ledger names (None)."""
     return [collector] if collector else list(dict.fromkeys(each.collector for each in ledger.entries))
 
 
 def _say_ledger(ledger: Ledger, entries: list[Entry], collector: str | None) -> None:
-    """Print what each collector was told and what that reveals, the limit, and the reports in the outbox."""
+    """Print what each collector was told and what that reveals, the person's limit, and the reports not yet sent.
+
+    ``ledger``: the device's record of sent reports; ``entries``: of the outbox; ``collector``: only this one, None:
+    all.
+    """
     if not ledger.entries:
         say(str(ledger.total()))
     for whom in _collectors(ledger, collector):
@@ -131,12 +141,15 @@ def _say_ledger(ledger: Ledger, entries: list[Entry], collector: str | None) -> 
 
 
 def _odds(entry: LedgerEntry) -> str:
-    """Return the largest factor on the odds of one report, in words; it is infinite for a clear answer."""
+    """Return the largest factor of one report on the odds of anything, as text; it is infinite for a clear answer."""
     return in_words(math.inf if entry.exact_gamma is None else entry.exact_gamma, up=True)
 
 
 def _as_data(ledger: Ledger, entries: list[Entry], collector: str | None) -> dict[str, Any]:
-    """Return the totals by collector, the limit and the outbox as plain data for JSON."""
+    """Return a device's ledger as a dict for JSON: the totals by collector, the limit and the reports in the outbox.
+
+    ``entries``: of the outbox; ``collector``: only this one, None: all.
+    """
     totals = {whom: ledger.total(whom).to_dict() for whom in _collectors(ledger, collector)}
     reports = [{name: getattr(each, name) for name in ("id", "plan", "submit", "state", "note")} for each in entries]
     gamma, most = ledger.limit.gamma, ledger.limit.reports

@@ -55,7 +55,7 @@ def predict(
 
 
 def _ask(questions: Iterable[Attribute], language: str) -> dict[str, Any]:
-    """Ask each of these questions once; return the answers by column."""
+    """Ask a person each of these questions once; return a dict of the answers by column."""
     answers: dict[str, Any] = {}
     for question in dict.fromkeys(questions):
         tell("", question.question or question.name)

@@ -66,7 +66,10 @@ def serve(
 
 
 def _links(collector: Collector) -> dict[str, Any]:
-    """Return the addresses for respondents, analysts and the dashboard, the token, and the closed surveys' names."""
+    """Return the addresses of a running collector as a dict: for respondents, analysts and the dashboard.
+
+    With them stand the analyst's token and the names of closed surveys.
+    """
     pages = {each.name: collector.page(each.name) for each in collector.surveys}
     return {
         "address": collector.address, "respondents": pages,
@@ -77,13 +80,13 @@ def _links(collector: Collector) -> dict[str, Any]:
 
 
 def _say_links(links: dict[str, Any], as_json: bool) -> None:
-    """Print the links at once, as JSON or for a person."""
+    """Print the addresses of a running collector at once, as JSON or for a person."""
     emit_json(links) if as_json else _show_links(links)
     sys.stdout.flush()  # a program that reads the output waits for it
 
 
 def _show_links(links: dict[str, Any]) -> None:
-    """Print each link on a line of its own, which no terminal breaks, and what to do next."""
+    """Print each address of a collector on a line of its own, which no terminal breaks, and what to do next."""
     rows = [("respondents", link) for name, link in links["respondents"].items() if name not in links["closed"]]
     rows += [("dashboard", links["dashboard"]), *(("analysts", link) for link in links["analysts"].values())]
     for what, link in [*rows, ("described in", f"{links['address']}/openapi.json")]:

@@ -27,7 +27,7 @@ KeepDays = Annotated[
 
 @contextmanager
 def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
-    """Open the store at an address for the block. ValueError: there is none and ``new`` is not set.
+    """Open the store (a collector's database) at an address, for a with block. ValueError: there is none to open.
 
     ``new``: a SQLite file that is not there is made; it is removed if the block fails before it has a survey.
     """
@@ -47,12 +47,12 @@ def store_at(address: str, *, new: bool = False) -> Iterator[Store]:
 
 
 def remove_store(path: Path) -> None:
-    """Remove a SQLite store: its file, and those that SQLite and the collector put beside it."""
+    """Remove a collector's database in SQLite: its file, and those that SQLite and the collector put beside it."""
     for ending in ("", "-wal", "-shm", ".lock"):
         Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def _holds_surveys(store: Store) -> bool:
-    """Return whether a store has any survey."""
+    """Return whether a store, a collector's database, has any survey."""
     with store.connected() as connection:
         return bool(connection.revisions())

@@ -43,7 +43,10 @@ def invite(survey: Name, number: Number, link: Link, output: Output, address: St
 
 
 def _write_invitations(connection: Connection, survey: Survey, number: int, link: str, output: Path) -> None:
-    """Issue invitations, and write their links into a file that only its owner can read."""
+    """Issue single-use invitations, and write their links into a file that only its owner can read.
+
+    ``number``: how many; ``link``: the respondent's page; ``output``: the file.
+    """
     from sfumato.collector.access import issue_invitations
 
     codes = issue_invitations(connection, survey, number)

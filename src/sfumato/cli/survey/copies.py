@@ -63,7 +63,7 @@ def restore(copy: Saved, address: StoreAddress = DEFAULT) -> None:
 
 
 def _copy(source: str, target: str) -> dict[str, int]:
-    """Copy the store at one address to another; return the number of rows copied, by table."""
+    """Copy the store (a collector's database) at one address to another; return the number of rows copied, by table."""
     from sfumato.collector.store import copy_store, open_store
 
     return copy_store(open_store(source), open_store(target))

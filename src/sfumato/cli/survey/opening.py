@@ -75,7 +75,7 @@ def list_surveys(address: StoreAddress = DEFAULT, as_json: AsJson = False) -> No
 
 
 def _as_data(connection: Connection, survey: Survey) -> dict[str, Any]:
-    """Return a survey's state and its numbers of reports and invitations as plain data for JSON."""
+    """Return a survey's state and its numbers of reports and invitations as a dict for JSON."""
     return {
         "state": survey.state, "plan": survey.plan.identity, "opened": survey.opened, "closed": survey.closed,
         "deleted": survey.expires, "reports": connection.count_reports(survey.number),
@@ -85,7 +85,7 @@ def _as_data(connection: Connection, survey: Survey) -> dict[str, Any]:
 
 
 def _used(invitations: tuple[int, int] | None) -> str:
-    """Return how many invitations are used, of (issued, used); "" for a survey without invitations."""
+    """Return how many invitations are used as text, from (issued, used); "" for a survey without invitations."""
     return "" if invitations is None else f"{invitations[1]:,} of {invitations[0]:,}"
 
 

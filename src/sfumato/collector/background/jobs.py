@@ -27,7 +27,10 @@ RESTARTED = "the service was restarted"
 
 
 class Jobs:
-    """The queue of the jobs of all surveys, which are run one after the other. ``address``: that of the store."""
+    """The queue of analysts' jobs (training, itemsets, audits) of all surveys, which are run one after the other.
+
+    ``address``: that of the store.
+    """
 
     def __init__(self, address: str, writer: Writer, log: Log, settings: Settings) -> None:
         self.address, self.writer, self.log, self.settings = address, writer, log, settings
@@ -42,7 +45,7 @@ class Jobs:
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Stop running jobs; the one that runs has failed."""
+        """Stop running jobs; the job that is running is marked as failed."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -52,21 +55,25 @@ class Jobs:
                 await self.writer.run(partial(_fail, id=self._running, message=RESTARTED))
 
     async def add(self, survey: int, kind: str, options: Mapping[str, Any]) -> str:
-        """Add a job of a kind and its options to a survey; return its id. Later jobs have larger ids."""
+        """Add a job to the queue of a survey; return its id. Later jobs have larger ids.
+
+        ``survey``: its number; ``kind``: "train", "itemsets" or "audit"; ``options``: the job's. RefusedError: too many
+        are kept.
+        """
         add = partial(_add, survey=survey, kind=kind, options=dict(options), most=self.settings.jobs)
         id: str = await self.writer.run(add)
         self._added.set()
         return id
 
     async def end(self, id: str) -> None:
-        """Stop a job that waits or runs; delete one that has ended, with its result."""
+        """Stop a job that waits or runs, or delete a job that has ended, with its result."""
         if not await self.writer.run(partial(_stop, id=id)):
             await self.writer.run(partial(Connection.delete_job, id=id))
         elif self._running == id and self._process is not None:
             await self._process.end()
 
     async def _run(self) -> None:
-        """Run one job after the other, and wait where there is none."""
+        """Run the jobs that wait one after the other, for ever, and sleep where there is none."""
         while True:
             self._added.clear()
             self._running, survey = await self._write_at_last(_take_next)
@@ -79,7 +86,10 @@ class Jobs:
             self.log.event("job", id=self._running, done=not failure)
 
     async def _write_at_last(self, work: Callable[[Connection], Any]) -> Any:
-        """Run work on the writer's connection and return its result; again and again while the store fails."""
+        """Call a function with the writer's connection and return its result.
+
+        Try again and again while the store fails.
+        """
         while True:
             try:
                 return await self.writer.run(work)
@@ -88,7 +98,10 @@ class Jobs:
                 await asyncio.sleep(self.settings.retry_seconds)
 
     async def _run_job(self, id: str, survey: int) -> str:
-        """Run a job in a process of its own; return why it failed, or "" if it did not."""
+        """Run a job in a process of its own; return why it failed in words, or "" if it did not.
+
+        ``survey``: its number.
+        """
         try:
             self._process = await WorkerProcess.start(self.address, self.settings)
             async with asyncio.timeout(self.settings.job_seconds):
@@ -107,18 +120,21 @@ class Jobs:
 
 
 def _fail_running(connection: Connection) -> None:
-    """Mark every job that is running as failed."""
+    """Mark every job that the store says is running as failed, because the service that ran it is gone."""
     for job in connection.jobs():
         _fail(connection, job["id"], RESTARTED)
 
 
 def _fail(connection: Connection, id: str, message: str) -> None:
-    """Mark a job as failed, with the reason; nothing if it is not running."""
+    """Mark a job as failed, with the reason ``message``; do nothing if it is not running."""
     connection.move_job(id, "running", "failed", message)
 
 
 def _take_next(connection: Connection) -> tuple[str, int]:
-    """Mark the job that has waited longest as running; return its id and its survey's number, ("", 0) if none waits."""
+    """Mark the job that has waited longest as running.
+
+    Returns (its id, its survey's number), or ("", 0) if none waits.
+    """
     for job in connection.jobs():
         if job["state"] == "waiting" and connection.move_job(job["id"], "waiting", "running"):
             return job["id"], job["survey"]
@@ -131,9 +147,9 @@ def _stop(connection: Connection, id: str) -> bool:
 
 
 def _add(connection: Connection, survey: int, kind: str, options: dict[str, Any], most: int) -> str:
-    """Add a job and return its id: a count in 8 hexadecimal digits, by which jobs are ordered, and 4 random bytes.
+    """Add a job to the store and return its id, a text of 16 hexadecimal digits by which jobs are ordered.
 
-    RefusedError: the survey has ``most`` jobs already.
+    It is a count in 8 digits and 4 random bytes. RefusedError: the survey has ``most`` jobs already.
     """
     jobs = connection.jobs()
     if sum(job["survey"] == survey for job in jobs) >= most:

@@ -34,14 +34,17 @@ class EndedError(Exception):
 
 
 class WorkerProcess:
-    """A running process of `worker`. The store's address is in its environment, where other users cannot read it."""
+    """A running process of `worker`, which computes figures from the store beside the service.
+
+    The store's address is in its environment, where other users cannot read it.
+    """
 
     def __init__(self, process: Process) -> None:
         self._process = process
 
     @classmethod
     async def start(cls, address: str, settings: Settings) -> WorkerProcess:
-        """Start a process that reads the store at this address."""
+        """Start a process that computes figures from the store at this address; return it."""
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "sfumato.collector.background.worker", stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
             env={**os.environ, **ONE_THREAD, STORE: address, SETTINGS: json.dumps(asdict(settings))},
@@ -50,10 +53,10 @@ class WorkerProcess:
         return cls(process)
 
     async def request(self, do: str, **options: Any) -> int:
-        """Send one of the worker's ``REQUESTS`` with its options; return how many bytes the answer has.
+        """Send the process a request, one of the worker's ``REQUESTS`` with its options.
 
-        ValueError: the request was refused; its message says why. StoreError: the store failed. EndedError: the process
-        did.
+        Returns how many bytes the answer has. The answer's bytes are read afterwards. ValueError: the request was
+        refused; its message says why. StoreError: the store failed. EndedError: the process ended.
         """
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
@@ -74,12 +77,12 @@ class WorkerProcess:
         return int(head["size"])
 
     async def read(self, most: int) -> bytes:
-        """Return the next bytes of the answer, ``most`` at most; empty at its end."""
+        """Return the next bytes of the process's answer, ``most`` at most; empty at its end."""
         assert self._process.stdout is not None
         return await self._process.stdout.read(most)
 
     async def answer(self, do: str, **options: Any) -> bytes:
-        """Send a request and return its whole answer; errors as in `request`."""
+        """Send the process a request (``do`` and its options) and return its whole answer; errors as in `request`."""
         assert self._process.stdout is not None
         try:
             return await self._process.stdout.readexactly(await self.request(do, **options))
@@ -109,7 +112,11 @@ class Figures:
         self._cache: dict[Any, tuple[float, Any, bytes]] = {}  # (fresh until, stamp, figure) by question
 
     async def compute(self, do: str, **options: Any) -> bytes:
-        """Return the process's answer to a request, uncached. ValueError: it was refused. RefusedError: ask later."""
+        """Have the process compute a figure and return it as bytes; nothing is kept for the next question.
+
+        ``do``: one of the worker's ``REQUESTS``; ``options``: its arguments. ValueError: it was refused. RefusedError:
+        too much waits, or it took too long; ask later.
+        """
         if self._waiting >= self.settings.waiting_figures:
             raise RefusedError("busy")
         self._waiting += 1
@@ -120,7 +127,11 @@ class Figures:
             self._waiting -= 1
 
     async def _answer(self, do: str, options: Mapping[str, Any]) -> bytes:
-        """Return the process's answer within ``answer_seconds``; end a process that gives none."""
+        """Send the process a request for a figure and return its answer, as bytes.
+
+        The process is started if there is none. RefusedError: it gave no answer within ``answer_seconds`` or has ended;
+        it is killed, and the next request starts another one.
+        """
         try:
             async with asyncio.timeout(self.settings.answer_seconds):
                 self._process = self._process or await self.new_process()
@@ -133,11 +144,14 @@ class Figures:
             raise
 
     async def new_process(self) -> WorkerProcess:
-        """Start another process for exports, which the caller ends."""
+        """Start a process for an export, which the caller ends; return it."""
         return await WorkerProcess.start(self.address, self.settings)
 
     async def figure(self, survey: Survey, do: str, **options: Any) -> bytes:
-        """Return a figure of a survey: the kept one if nothing has changed, else one computed once for all who ask."""
+        """Return a figure of a survey as bytes: the kept one if nothing has changed, else computed once for all.
+
+        ``do``: one of the worker's ``REQUESTS``; ``options``: its arguments.
+        """
         key = (do, survey.number, *sorted(options.items()))
         fresh_until, _, figure = self._cache.get(key, (0.0, None, b""))
         if time.monotonic() < fresh_until:
@@ -148,7 +162,10 @@ class Figures:
         return await asyncio.shield(self._under_way[key])
 
     async def _renew(self, key: Any, survey: Survey, do: str, options: Mapping[str, Any]) -> bytes:
-        """Compute a figure if the survey has changed, keep it, and return it."""
+        """Return a figure, computed anew if the survey has changed, and keep it for the next question.
+
+        ``key``: under which it is kept.
+        """
         began = time.monotonic()
         stamp = await self.reader.run(partial(_stamp, survey=survey))
         _, former_stamp, figure = self._cache.pop(key, (0.0, None, b""))
@@ -162,14 +179,17 @@ class Figures:
         return figure
 
     async def stop(self) -> None:
-        """End the process; the next question starts another one."""
+        """End the process that computes figures; the next question starts another one."""
         process, self._process = self._process, None
         if process is not None:
             await process.end()
 
 
 def _stamp(connection: Connection, survey: Survey) -> Any:
-    """Return a value that differs after anything that a figure of the survey depends on has changed."""
+    """Return a value that differs after anything has changed on which a figure of the survey depends.
+
+    For comparison only.
+    """
     jobs = [(job["id"], job["state"], job["said"]) for job in connection.jobs(survey.number)]
     invitations = connection.invitations(survey.number) if survey.invited else None
     return connection.tallies(survey.number), jobs, invitations, survey.revision

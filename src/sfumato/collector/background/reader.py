@@ -11,14 +11,17 @@ from sfumato.collector.store import Connection, ReconnectingConnection, Store
 
 
 class Reader:
-    """A thread with a connection of its own, on which reading work is done in turn."""
+    """A thread with a connection to the store of its own, on which functions that read are called in turn."""
 
     def __init__(self, store: Store) -> None:
         self._connection = ReconnectingConnection(store)
         self._thread = ThreadPoolExecutor(1, "reader")
 
     async def run(self, work: Callable[[Connection], Any]) -> Any:
-        """Call ``work``, which only reads, with the connection on the thread; return its result."""
+        """Call a function that only reads with the connection, on the thread; return its result.
+
+        ``work``: the function.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._connection.run, work)
 
     def stop(self) -> None:

@@ -95,9 +95,10 @@ def itemsets(
 
 
 def audit(plan: Plan, table: Any, say: Say, samples: int | None = None, times: int = 1) -> str:
-    """Attack the plan and check its implementation; return the audit as JSON. The reports (``table``) are not used.
+    """Attack a survey's plan and check its implementation; return the audit as JSON text.
 
-    ``samples``: reports drawn of each question. ``times``: how often each person answers.
+    ``table``: reports, which are not used. ``say``: is told where the job stands. ``samples``: reports drawn of each
+    question, None: as many as usual. ``times``: how often each person answers.
     """
     from sfumato.privacy.audit import SAMPLES
     from sfumato.privacy.audit import audit as attack
@@ -113,7 +114,10 @@ KINDS: dict[str, Callable[..., str]] = {"train": train, "itemsets": itemsets, "a
 
 
 def check_job(plan: Plan, kind: str, options: Mapping[str, Any]) -> None:
-    """Raise a ValueError if a job cannot be done under the plan, for instance without a class to predict."""
+    """Raise a ValueError if a job cannot be done under a plan, for instance without a class to predict.
+
+    ``kind``: a key of ``KINDS``; ``options``: the job's.
+    """
     if kind == "train":
         from sfumato.shipping.training import check_learnable, estimator
 
@@ -124,7 +128,10 @@ def check_job(plan: Plan, kind: str, options: Mapping[str, Any]) -> None:
 
 
 def basket_of(plan: Plan, question: str | None = None) -> tuple[str, SelectASize]:
-    """Return the name and the channel of the question that asks for a basket: the one named, or the plan's only one."""
+    """Return (name, channel) of the question of a plan that asks for a basket: the one named, or the only one (None).
+
+    ValueError: no such question, or several.
+    """
     channels = {name: each.channel for name, each in plan.attributes.items() if isinstance(each.channel, SelectASize)}
     name = next(iter(channels)) if question is None and len(channels) == 1 else question
     if name not in channels:
@@ -148,7 +155,11 @@ class Worker:
         self._estimates: dict[str, Any] = {}
 
     def answer(self, do: str, survey: str | int, **options: Any) -> bytes:
-        """Return the answer to one of the ``REQUESTS``. ``survey``: its name or its number."""
+        """Return the answer to a request of the service, as bytes: ``do`` names one of the ``REQUESTS``.
+
+        ``survey``: its name or its number; ``options``: the request's arguments. ValueError: the survey has been
+        deleted.
+        """
         with self.store.connected() as connection:
             stored = next((each for each in connection.surveys() if survey in (each.name, each.number)), None)
             if stored is None:
@@ -157,7 +168,7 @@ class Worker:
             return body.encode() if isinstance(body, str) else body
 
     def table(self, connection: Connection, survey: Survey) -> Any:
-        """Return all reports of a survey as a table; the kept one unless reports were accepted or withdrawn since."""
+        """Return all reports of a survey as a PyArrow table, which is kept until reports are accepted or withdrawn."""
         tallies = [row for row in connection.tallies(survey.number) if not row[1].startswith(REFUSED)]
         if self._stamp != (survey.number, tallies):
             self._stamp, self._table, self._estimates = None, None, {}
@@ -166,7 +177,7 @@ class Worker:
         return self._table
 
     def all_estimates(self, connection: Connection, survey: Survey) -> dict[str, Any]:
-        """Return the estimates of every question, computed once for a table."""
+        """Return the estimates of every question as a dict, computed once for each state of the reports."""
         from sfumato.findings import estimates
 
         table = self.table(connection, survey)
@@ -174,7 +185,7 @@ class Worker:
         return self._estimates
 
     def counts(self, connection: Connection, survey: Survey) -> str:
-        """Return the numbers of reports as JSON."""
+        """Return the numbers of reports, question by question, as JSON text."""
         from sfumato.findings import counts
 
         return json_text(counts(self.table(connection, survey), survey.plan))
@@ -182,9 +193,10 @@ class Worker:
     def estimates(
         self, connection: Connection, survey: Survey, question: str = "", by: str = "", intervals: int | None = None
     ) -> str:
-        """Return estimates as JSON: of one question or of all (""), in so many intervals or as many as reports decide.
+        """Return estimates of questions' shares as JSON text.
 
-        ``by``: "class" or "level" leaves out the comparison by the other; "" has both.
+        ``question``: only this one, "": all. ``by``: "class" or "level" leaves out the comparison by the other; "" has
+        both. ``intervals``: how many for numbers, None: as many as reports decide.
         """
         from sfumato.findings import estimates
 
@@ -200,13 +212,13 @@ class Worker:
         return json_text(estimated | {"questions": questions})
 
     def joint(self, connection: Connection, survey: Survey, first: str, second: str) -> str:
-        """Return the joint estimate of two questions as JSON."""
+        """Return the estimated shares of all pairs of answers to two questions as JSON text."""
         from sfumato.findings import joint
 
         return json_text(joint(self.table(connection, survey), survey.plan, first, second))
 
     def dashboard(self, connection: Connection, survey: Survey, first: str = "", second: str = "") -> str:
-        """Return the survey's dashboard as HTML; with two questions, their joint estimate too."""
+        """Return the survey's dashboard as HTML text; with the names of two questions, their pairs of answers too."""
         from sfumato.findings import page_of
 
         table, figures = self.table(connection, survey), self.all_estimates(connection, survey)
@@ -215,7 +227,7 @@ class Worker:
         return page_of(table, survey.plan, state, figures=figures, together=together).html()
 
     def export(self, connection: Connection, survey: Survey) -> bytes:
-        """Return all reports as a Parquet file, in random order."""
+        """Return all reports of a survey as the bytes of a Parquet file, in random order."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -225,7 +237,7 @@ class Worker:
         return buffer.getvalue()  # type: ignore[no-any-return]
 
     def model(self, connection: Connection, survey: Survey, text: str) -> str:
-        """Check a model's JSON and return it as devices load it.
+        """Check a model's JSON and return it as JSON text for devices.
 
         What a device executes is computed here from the model, whatever the text has in its place. ValueError: it is no
         model, or it was learned by another plan.
@@ -239,12 +251,15 @@ class Worker:
         return json_text(json.loads(text) | {"device": device_part(shipped.model, survey.plan)})
 
     def check(self, connection: Connection, survey: Survey, kind: str, options: Mapping[str, Any]) -> str:
-        """Return "" if a job can be done under the survey's plan. ValueError: it cannot."""
+        """Return "" if a job can be done under the survey's plan. ValueError: it cannot; the message says why."""
         check_job(survey.plan, kind, options)
         return ""
 
     def job(self, connection: Connection, survey: Survey, id: str) -> str:
-        """Do a job and write its result into the store; return "". ValueError: it cannot be done, or was stopped."""
+        """Do a job, given by its id, and write its result into the store; return "".
+
+        ValueError: it cannot be done, or was stopped.
+        """
         job = next(job for job in connection.jobs(survey.number) if job["id"] == id)
         message = ""
 
@@ -278,7 +293,7 @@ REQUESTS: dict[str, Callable[..., str | bytes]] = {
 
 
 def standing(connection: Connection, survey: Survey) -> Any:
-    """Return what the dashboard shows besides estimates: days, refusals, invitations, jobs, model and itemsets."""
+    """Return the state of a survey that its dashboard shows: days, refusals, invitations, jobs, model and itemsets."""
     from sfumato.findings import Standing
 
     days: dict[str, Counter[str]] = {}
@@ -327,7 +342,10 @@ def main() -> None:
 
 
 def _read_requests(requests: queue.SimpleQueue[bytes]) -> None:
-    """Put every line of stdin into the queue; end the process when stdin ends, even in the middle of a computation."""
+    """Put every line of stdin, a request each, into the queue, and end the process when stdin ends.
+
+    It ends even in the middle of a computation: the service that started it has ended.
+    """
     for line in sys.stdin.buffer:
         requests.put(line)
     os._exit(0)

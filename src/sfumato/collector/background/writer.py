@@ -29,7 +29,7 @@ class BusyError(StoreError):
 
 
 class Writer:
-    """A thread that writes, to which coroutines of one event loop hand reports and other work.
+    """A thread that writes to the store, to which coroutines of one event loop hand reports and other work.
 
     ``on_commit(reports, seconds)`` is called on the thread after every commit of reports.
     """
@@ -48,18 +48,21 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     def start(self) -> None:
-        """Start the thread; called on the event loop whose coroutines will hand work to it."""
+        """Start the thread that writes; called on the event loop whose coroutines will hand work to it."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     async def stop(self) -> None:
-        """Write everything that waits, then end the thread."""
+        """Write all reports and work that wait, then end the thread."""
         self._hand_over()
         self._queue.put([(None, None)])
         await asyncio.to_thread(self._thread.join)
 
     async def take(self, arrivals: Sequence[Arrival]) -> list[str]:
-        """Store reports; return the verdict on each (`Connection.take`) once the commit is on the disk."""
+        """Store reports; return a list with the verdict on each once the commit is on the disk.
+
+        A verdict is "" for an accepted report, else the reason for its refusal. BusyError: too many reports wait.
+        """
         if self.waiting + len(arrivals) > self.settings.waiting_reports:
             raise BusyError("too many reports are waiting to be written")
         self.waiting += len(arrivals)
@@ -69,16 +72,22 @@ class Writer:
             self.waiting -= len(arrivals)
 
     async def run(self, work: Work) -> Any:
-        """Call ``work`` with the writer's connection in a transaction of its own; return its result."""
+        """Call a function with the writer's connection, on its thread, in a transaction of its own; return its result.
+
+        ``work``: the function.
+        """
         return await self._hand(work)
 
     def refuse(self, survey: int, reason: str, number: int = 1) -> None:
-        """Count refusals of a survey's reports; the next commit tallies them, within ``refusal_seconds`` at most."""
+        """Count ``number`` refusals of a survey's reports; they are written with the next commit, for the dashboard.
+
+        A commit comes within ``refusal_seconds`` at most. ``survey``: its number; ``reason``: a key of ``REASONS``.
+        """
         with self._counting:
             self._refused[survey, reason] += number
 
     async def _hand(self, task: Sequence[Arrival] | Work) -> Any:
-        """Hand a task to the thread and return its result.
+        """Hand reports or other work to the thread that writes, wait, and return the result.
 
         All tasks of one turn of the event loop are handed over together, because waking the thread takes long.
         """
@@ -90,14 +99,14 @@ class Writer:
         return await future
 
     def _hand_over(self) -> None:
-        """Hand the tasks of this turn of the event loop to the thread."""
+        """Put the tasks of this turn of the event loop into the thread's queue, all at once."""
         handed, self._handed = self._handed, []
         self._queue.put(handed)
 
     # --- on the thread ------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        """Write one group of tasks after the other, until a task says to end."""
+        """Write one group of tasks after the other until a task says to end; the thread's main function."""
         while True:
             group = self._next_group()
             ended = any(task is None for task, _ in group)
@@ -128,7 +137,10 @@ class Writer:
         return group
 
     def _write_reports(self, tasks: list[Any]) -> list[tuple[Any, Any]]:
-        """Commit the reports of all tasks and the counted refusals; return (future, verdicts or error) of each task."""
+        """Commit the reports of all tasks and the counted refusals, in one transaction.
+
+        Returns (future, verdicts or the error) for each task. ``tasks``: (reports, future).
+        """
         with self._counting:
             refused, self._refused = self._refused, Counter()
         if not tasks and not refused:
@@ -154,7 +166,7 @@ class Writer:
         return results
 
     def _try_to_write(self, work: Work) -> Any:
-        """Call ``work`` in a transaction; return its result, or the error."""
+        """Call a function with the connection in a transaction; return its result, or the error that it raised."""
         try:
             return self._connection.run(partial(_in_transaction, work))
         except BaseException as error:
@@ -162,19 +174,19 @@ class Writer:
 
 
 def _in_transaction(work: Work, connection: Connection) -> Any:
-    """Call ``work`` with the connection in a transaction; return its result."""
+    """Call a function with the connection in a transaction; return its result. ``work``: the function."""
     with connection.transaction():
         return work(connection)
 
 
 def _size(task: Task) -> int:
-    """Return how many reports a task has; 1 for other work."""
+    """Return how many reports a task of the writer has; 1 for other work."""
     content = task[0]
     return 1 if content is None or callable(content) else len(content)
 
 
 def _set_results(results: list[tuple[asyncio.Future[Any], Any]]) -> None:
-    """Give each future its result or its error; called on their event loop."""
+    """Give each future its result, or raise its error in whoever waits for it; called on their event loop."""
     for future, result in results:
         if future.done():  # whoever asked has gone away
             continue

@@ -32,7 +32,10 @@ PARQUET = "application/vnd.apache.parquet"
 
 @contextmanager
 def refusing(reason: str) -> Iterator[None]:
-    """Refuse the request for this reason if the block raises a ValueError, in the error's words."""
+    """Refuse the request for this reason if the with block raises a ValueError; its message is what the client is told.
+
+    ``reason``: a key of ``REASONS``.
+    """
     try:
         yield
     except ValueError as error:
@@ -43,7 +46,11 @@ def refusing(reason: str) -> Iterator[None]:
 
 
 def _figure(do: str, query: type | None = None) -> Handler:
-    """Return a handler that answers with a figure of a survey, as JSON. ``do``: one of the worker's ``REQUESTS``."""
+    """Return a handler of requests that answers with a figure of a survey, as JSON.
+
+    ``do``: one of the worker's ``REQUESTS``, such as "estimates"; ``query``: the form of the address's query, None:
+    none.
+    """
 
     async def send_figure(service: Service, request: Request) -> Response:
         return Response(await compute_figure(service, request, do, query), media_type=JSON)
@@ -52,10 +59,10 @@ def _figure(do: str, query: type | None = None) -> Handler:
 
 
 async def compute_figure(service: Service, request: Request, do: str, query: type | None) -> bytes:
-    """Return the figure ``do`` of the survey that a request names, with the options in its query.
+    """Return a figure (such as counts, estimates or the dashboard) of the survey that a request names, as bytes.
 
-    ``query``: the form of the query, None: there is none. RefusedError: the query is malformed or does not fit the
-    plan.
+    ``do``: its name, one of the worker's ``REQUESTS``; ``query``: the form of the request's query, which has the
+    figure's options, None: there is none. RefusedError: the query is malformed or does not fit the plan.
     """
     served = service.served(request.path_params["survey"])
     with refusing("malformed"):
@@ -64,7 +71,7 @@ async def compute_figure(service: Service, request: Request, do: str, query: typ
 
 
 async def export(service: Service, request: Request) -> Response:
-    """Answer with all reports of a survey as a Parquet file, in random order."""
+    """Answer with all reports of a survey as a Parquet file, in random order; made by a process of its own."""
     name, exports = service.served(request.path_params["survey"]).survey.name, service.figures.exports
     if exports.locked():
         raise RefusedError("busy")
@@ -84,7 +91,7 @@ async def export(service: Service, request: Request) -> Response:
 
 
 class Export(Response):
-    """A response that sends the Parquet file of a process piece by piece, so that the service never holds all of it.
+    """A response that sends a Parquet file piece by piece from the process that makes it; it is never held whole.
 
     ``name``: the survey's. ``size``: the file's bytes. ``exports``: the semaphore that the caller has acquired, which
     is released at the end. ``seconds``: how long the sending may take.
@@ -115,7 +122,10 @@ class Export(Response):
 
 
 async def add_job(service: Service, request: Request) -> Response:
-    """Check a job's kind and options, add it, and answer with its state."""
+    """Add the job that a request's body describes (training, itemsets or an audit) to the survey's queue.
+
+    Answers 202 with its state, "waiting"; the job runs later. RefusedError: it cannot be done under the plan.
+    """
     survey = service.served(request.path_params["survey"]).survey
     new_job: NewJob = await read_new_job(service, request)
     kind, options = str(new_job.__struct_config__.tag), msgspec.to_builtins(new_job.options)
@@ -130,28 +140,28 @@ read_new_job = reader_of(NewJob)
 
 
 async def list_jobs(service: Service, request: Request) -> Response:
-    """Answer with the states of all jobs of a survey."""
+    """Answer with the states of all jobs (training, itemsets, audits) of a survey, as JSON."""
     return json_response(JobList(await _read_jobs(service, request)))
 
 
 async def show_job(service: Service, request: Request) -> Response:
-    """Answer with the state of a job."""
+    """Answer with the state of one job, as JSON: waiting, running, done, failed or stopped."""
     return json_response(await _read_job(service, request, request.path_params["job"]))
 
 
 async def show_job_result(service: Service, request: Request) -> Response:
-    """Answer with the result of a job."""
+    """Answer with the result of one job, as JSON. RefusedError: it has none."""
     return Response(await _read_result(service, request, request.path_params["job"]), media_type=JSON)
 
 
 async def end_job(service: Service, request: Request) -> Response:
-    """Stop a job that waits or runs, or delete one that has ended."""
+    """Stop the job in the address if it waits or runs, or delete it if it has ended; answers without content."""
     await service.jobs.end((await _read_job(service, request, request.path_params["job"])).id)
     return Response(status_code=204)
 
 
 async def _read_jobs(service: Service, request: Request) -> list[JobState]:
-    """Return the states of all jobs of the survey that a request names."""
+    """Return the states of all jobs of the survey that a request names, read from the store."""
     number = service.served(request.path_params["survey"]).survey.number
     return msgspec.convert(await service.reader.run(lambda connection: connection.jobs(number)), list[JobState])
 
@@ -165,7 +175,7 @@ async def _read_job(service: Service, request: Request, id: str) -> JobState:
 
 
 async def _read_result(service: Service, request: Request, id: str) -> bytes:
-    """Return the result of a job of the survey that a request names. RefusedError: it has none."""
+    """Return the result (JSON) of a job of the survey that a request names. RefusedError: it has none."""
     job = await _read_job(service, request, id)
     result: bytes | None = await service.reader.run(lambda connection: connection.job_result(job.id))
     if result is None:
@@ -174,7 +184,10 @@ async def _read_result(service: Service, request: Request, id: str) -> bytes:
 
 
 async def ship_model(service: Service, request: Request) -> Response:
-    """Ship a model to the devices of a survey: that of a job, or the model in the body, learned by the same plan."""
+    """Ship a model to the devices of a survey: that of a job named in the body, or the model in the body itself.
+
+    It is checked, and must be learned by the survey's plan. Answers without content.
+    """
     name = service.served(request.path_params["survey"]).survey.name
     body = await read_body(service, request, service.settings.model_bytes)
     shipment: Shipment = decode_shipment(body)
@@ -189,12 +202,15 @@ decode_shipment = decoder_of(Shipment)
 
 
 async def withdraw_model(service: Service, request: Request) -> Response:
-    """Take the model of a survey back."""
+    """Take back the model that devices of a survey load; answers without content."""
     return await _set_model(service, service.served(request.path_params["survey"]).survey.name, None)
 
 
 async def _set_model(service: Service, name: str, model: str | None) -> Response:
-    """Set the model that devices of a survey load, or None, and answer that it is done."""
+    """Store the model that devices of a survey load, and answer 204, without content.
+
+    ``name``: the survey's; ``model``: JSON text, None takes the model away. RefusedError: there is no such survey.
+    """
     with refusing("unknown"):
         await service.writer.run(lambda connection: connection.ship_model(name, model))
     await service.look()
@@ -205,7 +221,10 @@ async def _set_model(service: Service, name: str, model: str | None) -> Response
 
 
 def _api(scope: str, method: str, path: str, handle: Handler, summary: str, *refuses: str, **more: Any) -> Endpoint:
-    """Return an endpoint below a survey's /api/ whose token must permit the scope."""
+    """Return an endpoint below a survey's /api/ whose token must permit ``scope``, such as "read".
+
+    ``handle``: the function that answers; ``refuses``: reasons for refusals beside "busy".
+    """
     return Endpoint(method, f"/{{survey}}/api/{path}", handle, summary, scope=scope, refuses=("busy", *refuses), **more)
 
 

@@ -32,12 +32,12 @@ EVERYWHERE = {
 
 @cache
 def openapi_json() -> bytes:
-    """Return the OpenAPI document of the described endpoints as JSON."""
+    """Return the OpenAPI document (a description of all endpoints for programs) as JSON bytes."""
     return json_text(openapi(DESCRIBED, version("sfumato"))).encode()
 
 
 async def describe(service: Service, request: Request) -> Response:
-    """Answer with the OpenAPI document."""
+    """Answer with the OpenAPI document, a description of all endpoints for programs."""
     return Response(openapi_json(), media_type=JSON)
 
 
@@ -46,7 +46,7 @@ DESCRIBED = (*PUBLIC, Endpoint("GET", "/openapi.json", describe, "This document"
 
 
 def application(service: Service) -> ASGIApp:
-    """Return the ASGI application of a service, which starts and stops with it."""
+    """Return the ASGI application (what a Python web server runs) of a service, which starts and stops with it."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -76,9 +76,9 @@ def application(service: Service) -> ASGIApp:
 
 
 class Dispatcher:
-    """The ASGI application of one path: it chooses the endpoint by method, checks the token and words refusals.
+    """The handling of all requests to one path: it chooses the endpoint by method, checks the token and words refusals.
 
-    ``methods``: the path's endpoints by their HTTP methods.
+    An ASGI application. ``methods``: the path's endpoints by their HTTP methods.
     """
 
     def __init__(self, service: Service, path: str, methods: Mapping[str, Endpoint]) -> None:
@@ -122,7 +122,10 @@ class Dispatcher:
 
 
 def _answer_preflight(allowed: list[str]) -> Response:
-    """Answer a browser that asks, for a page from elsewhere, which methods it may use; it remembers for ten minutes."""
+    """Answer a browser's question, for a page from elsewhere, which HTTP methods it may use.
+
+    It remembers the answer for ten minutes. ``allowed``: the methods.
+    """
     headers = {"Access-Control-Allow-Methods": ", ".join(allowed), "Access-Control-Allow-Headers": "Content-Type"}
     return Response(status_code=204, headers={**headers, "Access-Control-Max-Age": "600"})
 

@@ -68,19 +68,22 @@ class Endpoint:
 
 
 def check_path(parameters: Mapping[str, str]) -> None:
-    """Refuse an address in which an id does not have its form; a survey's name is looked up instead."""
+    """Refuse an address in which an id does not have its form; a survey's name is looked up instead.
+
+    ``parameters``: the parts of the address by name.
+    """
     for name, value in parameters.items():
         if name != "survey" and not re.fullmatch(PATH[name].get("pattern", ".*"), value):
             raise RefusedError("malformed", f"the address names no {name}")
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a response with a value as JSON."""
+    """Return an HTTP response with a value as JSON."""
     return Response(msgspec.json.encode(value), status, dict(headers or {}), JSON)
 
 
 def problem_response(sentence: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a response that says why a request was refused."""
+    """Return an HTTP response with this status that says in a sentence why a request was refused."""
     return json_response(RequestProblem(sentence), status, headers)
 
 
@@ -112,7 +115,10 @@ async def read_body(service: Service, request: Request, limit: int | None = None
 
 
 def reader_of(form: Any) -> Callable[[Service, Request], Awaitable[Any]]:
-    """Return a function that reads and decodes the body of a request as a message of this form."""
+    """Return a function that reads and decodes the body of a request.
+
+    ``form``: the class of message that the body must have. RefusedError, by the function: it has another form.
+    """
     decode = decoder_of(form)
 
     async def read_request(service: Service, request: Request) -> Any:
@@ -122,7 +128,10 @@ def reader_of(form: Any) -> Callable[[Service, Request], Awaitable[Any]]:
 
 
 def decoder_of(form: Any) -> Callable[[bytes], Any]:
-    """Return a function that decodes JSON as a message of this form. RefusedError: it has another form."""
+    """Return a function that decodes JSON bytes as a message. ``form``: the class of the message.
+
+    The function raises a RefusedError for JSON of another form.
+    """
     decode: Callable[[bytes], Any] = msgspec.json.Decoder(form).decode
 
     def read(body: bytes) -> Any:
@@ -136,10 +145,10 @@ def decoder_of(form: Any) -> Callable[[bytes], Any]:
 
 
 async def check_token(service: Service, request: Request, scope: str, survey: int | None) -> None:
-    """Refuse a request without a token, in a header or in the cookie, that permits the scope of a survey.
+    """Refuse a request (RefusedError) without an analyst's token, in a header or the cookie, that permits what it asks.
 
-    ``survey``: the survey's number; None: every survey. A request that changes something may come with the cookie from
-    the collector's own pages only.
+    ``scope``: what is asked, such as "read"; ``survey``: the survey's number; None: every survey. A request that
+    changes something may come with the cookie from the collector's own pages only.
     """
     kind, _, header_token = request.headers.get("authorization", "").partition(" ")
     by_header = kind.lower() == "bearer"
@@ -160,7 +169,10 @@ def is_from_own_page(request: Request) -> bool:
 
 
 def openapi(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document of a table of endpoints, as plain data."""
+    """Return the OpenAPI 3.1 document that describes a table of endpoints to programs, as a dict.
+
+    ``version``: of the package.
+    """
     endpoints = list(endpoints)
     forms = [each.takes for each in endpoints if each.takes] + [e.gives for e in endpoints if isinstance(e.gives, type)]
     (*schemas, problem), components = msgspec.json.schema_components(
@@ -180,7 +192,7 @@ def openapi(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, problem: dict[str, Any], schema_of: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
-    """Return OpenAPI's operation object of an endpoint.
+    """Return the part of the OpenAPI document that describes one endpoint, a dict.
 
     ``problem``: the schema of a `RequestProblem`. ``schema_of``: the schemas of the other messages.
     """

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 
 
 class Metrics:
-    """The counters of one service, as Prometheus reads them.
+    """The counters of one service (requests, reports, times of commits), as the program Prometheus reads them.
 
     ``waiting`` and ``bytes_on_disk`` are functions that are called when somebody reads the figures: the number of
     reports that wait to be written, and the size of the store by part.
@@ -34,7 +34,7 @@ class Metrics:
         self._on_disk = bytes_on_disk
 
     def committed(self, reports: int, seconds: float) -> None:
-        """Count a commit of so many reports that took so many seconds."""
+        """Count a commit of the store: so many reports, written in so many seconds."""
         self.together.observe(reports)
         self.commit.observe(seconds)
 

@@ -24,7 +24,7 @@ LOGIN_SCRIPT = "/static/login.js"
 
 
 def page_headers(policy: str) -> dict[str, str]:
-    """Return the headers of a page with this content security policy.
+    """Return the HTTP headers of a page with this content security policy, as a dict.
 
     The referrer policy makes the page's own requests name it as their origin, which `is_from_own_page` reads.
     """
@@ -62,7 +62,10 @@ def _login_page(survey: str, problem: str = "", status: int = 200) -> Response:
 
 
 async def log_in(service: Service, request: Request) -> Response:
-    """Put a valid token into a cookie that no script reads and no other site sends, and redirect to the dashboard."""
+    """Put a valid token from the form into a cookie that no script reads and no other site sends.
+
+    Answers with a redirect to the dashboard of the survey, or with the page to sign in again.
+    """
     if not is_from_own_page(request):
         raise RefusedError("page")
     form = dict(parse_qsl((await read_body(service, request, service.settings.login_bytes)).decode(errors="replace")))
@@ -91,7 +94,7 @@ async def log_out(service: Service, request: Request) -> Response:
 
 
 async def send_script(service: Service, request: Request) -> Response:
-    """Answer with a script of the analyst's pages, by its file name."""
+    """Answer with a JavaScript file of the analyst's pages, by its name; 404 where there is none."""
     script = SCRIPTS.get(request.path_params["file"])
     if script is None:
         raise HTTPException(404)

@@ -25,14 +25,14 @@ MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html
 
 
 async def submit(service: Service, request: Request) -> Response:
-    """Store the reports in the body; answer which are accepted and why the others are not."""
+    """Store the reports in a request's body; answer which are accepted and why the others are not."""
     served = service.served(request.path_params["survey"])
     batch: ReportBatch = await read_batch(service, request)
     return await _take(service, served, batch.plan, batch.reports)
 
 
 async def submit_one(service: Service, request: Request) -> Response:
-    """Store the report in the body under the id in the address; answer whether it is accepted, or why it is not."""
+    """Store the report in a request's body under the id in its address; answer whether it is accepted, or why not."""
     served = service.served(request.path_params["survey"])
     single: SingleReport = await read_single(service, request)
     sent = SentReport(request.path_params["id"], single.report, single.invitation)
@@ -45,7 +45,7 @@ read_batch, read_single = reader_of(ReportBatch), reader_of(SingleReport)
 async def _take(service: Service, served: ServedSurvey, plan: str, reports: list[SentReport]) -> Response:
     """Check reports, pack them into rows, have them written, and answer when they are on the disk.
 
-    ``plan``: the identity of the plan for which they were made.
+    ``plan``: the identity (hash) of the plan for which they were made; RefusedError where it is not the survey's.
     """
     if plan != served.identity:
         raise RefusedError("plan")
@@ -82,7 +82,10 @@ async def withdraw(service: Service, request: Request) -> Response:
 
 
 def _sender_of(document: Callable[[ServedSurvey], bytes]) -> Handler:
-    """Return a handler that answers with one of a survey's documents, as JSON."""
+    """Return a handler of requests that answers with one of a survey's documents, as JSON.
+
+    ``document``: the function that reads it from the survey.
+    """
 
     async def send_document(service: Service, request: Request) -> Response:
         return Response(document(service.served(request.path_params["survey"])), media_type=JSON)
@@ -91,7 +94,7 @@ def _sender_of(document: Callable[[ServedSurvey], bytes]) -> Handler:
 
 
 async def send_model(service: Service, request: Request) -> Response:
-    """Answer with the model that devices of the survey load. RefusedError: none has been shipped."""
+    """Answer with the model that devices of the survey load, as JSON. RefusedError: none has been shipped."""
     model = service.served(request.path_params["survey"]).survey.model
     if model is None:
         raise RefusedError("no model")
@@ -99,7 +102,7 @@ async def send_model(service: Service, request: Request) -> Response:
 
 
 async def send_page(service: Service, request: Request) -> Response:
-    """Answer with the respondent's page, or with one of its files."""
+    """Answer with the page on which people answer, or with one of its files; 404 where there is none."""
     name = request.path_params.get("file", "index.html")
     served = service.served(request.path_params["survey"])
     data = served.files.get(name)
@@ -109,18 +112,21 @@ async def send_page(service: Service, request: Request) -> Response:
 
 
 async def redirect_to_page(service: Service, request: Request) -> Response:
-    """Redirect to the respondent's page by a relative address: behind a proxy, an absolute one would lack its TLS."""
+    """Redirect to the page on which people answer, by a relative address.
+
+    Behind a proxy, an absolute address would lack its TLS.
+    """
     return RedirectResponse(f"{service.served(request.path_params['survey']).survey.name}/")
 
 
 async def check_health(service: Service, request: Request) -> Response:
-    """Answer whether the store works: 200, or 503 with the reason."""
+    """Answer whether the store can be written and read: status 200, or 503 with the reason."""
     illness = await service.illness()
     return problem_response(illness, 503) if illness else json_response({"status": "ok"})
 
 
 async def send_metrics(service: Service, request: Request) -> Response:
-    """Answer with the figures for Prometheus."""
+    """Answer with the figures about the service (requests, reports, times of commits) as Prometheus reads them."""
     text = await asyncio.to_thread(service.metrics.text)
     return Response(text, media_type="text/plain; version=0.0.4")
 

@@ -20,7 +20,7 @@ from sfumato.collector.store import StoreError
 
 
 def listen(settings: Settings) -> socket.socket:
-    """Open the socket of the settings' host and port.
+    """Open the socket of the settings' host and port, on which the service takes connections.
 
     ValueError: other machines could reach it and ``anywhere`` is not set, or it cannot be listened on.
     """
@@ -43,7 +43,7 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Return the address of a service on this socket, as http://127.0.0.1:8000."""
+    """Return the URL of a service that listens on this socket, such as http://127.0.0.1:8000."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -66,7 +66,7 @@ class Server(uvicorn.Server):
         self.thread = threading.Thread(target=self._run, name="server", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, and return when the server answers. StoreError: it could not start."""
+        """Start the server's thread, and return when it answers requests. StoreError: it could not start."""
         self.thread.start()
         try:
             self._answers.wait()
@@ -78,12 +78,12 @@ class Server(uvicorn.Server):
             raise StoreError(f"the service could not start: {self._complaints.first or 'its log says why'}")
 
     def stop(self) -> None:
-        """Answer the requests under way, and end the thread."""
+        """Answer the requests under way, and end the server's thread."""
         self.should_exit = True
         self.thread.join()
 
     def _run(self) -> None:
-        """Run the server until it is stopped, with its warnings in the service's log; close the socket."""
+        """Run the server until it is stopped, with its warnings in the service's log; close the socket at its end."""
         logger = logging.getLogger("uvicorn.error")
         logger.addHandler(self._complaints)
         logger.propagate = False
@@ -96,13 +96,16 @@ class Server(uvicorn.Server):
             self._answers.set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the application and the listening, and release the caller of `start`."""
+        """Start the application and the listening, and then let `start`, which waits for it, return."""
         await super().startup(sockets)
         self._answers.set()
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """The HTTP protocol with a limit on the bytes of a request beside its body, which would be gathered in memory."""
+    """The HTTP protocol of a connection, with a limit on the bytes of a request that are not its body.
+
+    Those bytes, the headers, would else be gathered in memory without end.
+    """
 
     most: int
     """The limit in bytes; a longer request is answered with 400 and its connection closed."""
@@ -110,25 +113,28 @@ class BoundedProtocol(HttpToolsProtocol):
     """The bytes of the present request beside its body, so far."""
 
     def data_received(self, data: bytes) -> None:
-        """Count bytes that came, and refuse the request if too many are not its body."""
+        """Count the bytes that came and pass them on; refuse the request if too many of them are not its body."""
         self.beside_body += len(data)
         super().data_received(data)
         if self.beside_body > self.most:
             self.send_400_response("The headers are too long.")
 
     def on_body(self, body: bytes) -> None:
-        """Subtract bytes that belong to the body."""
+        """Take bytes of the body off the count of bytes that are limited, since only those beside the body are.
+
+        Pass them on.
+        """
         self.beside_body -= len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Reset the count for the next request."""
+        """Set the count of bytes beside the body to 0 at a request's end, for the next one on this connection."""
         self.beside_body = 0
         super().on_message_complete()
 
 
 class Complaints(logging.Handler):
-    """A handler that writes the HTTP server's warnings into the service's log.
+    """A logging handler that writes the HTTP server's warnings into the service's log.
 
     Of a warning it writes the last line, without a traceback, and the same line once in ``complaint_seconds`` at most.
     """
@@ -138,7 +144,7 @@ class Complaints(logging.Handler):
         self.log, self.first, self._silent_until = log, "", dict[str, float]()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the last line of a record, unless it was written a moment ago."""
+        """Write the last line of a log record into the service's log, unless it was written a moment ago."""
         line = (record.getMessage().strip().splitlines() or [""])[-1]
         self.first = self.first or line
         if time.monotonic() > self._silent_until.get(line, 0.0):

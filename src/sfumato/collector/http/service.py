@@ -27,7 +27,10 @@ from sfumato.collector.store import CANARY, Connection, Store, StoreError, day
 
 
 class Service:
-    """The surveys of one store and all that works on them, from `start` to `stop` on one event loop."""
+    """The surveys of one store and all that works on them for requests, from `start` to `stop` on one event loop.
+
+    It has a thread that writes, one that reads, the queue of jobs, the process that computes figures, and the log.
+    """
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store, self.settings = store, settings
@@ -44,7 +47,7 @@ class Service:
         self._canary_until = 0.0
 
     def served(self, name: str) -> ServedSurvey:
-        """Return the survey of this name. RefusedError: there is none."""
+        """Return the survey of this name with its documents. RefusedError: there is none."""
         survey = self.surveys.get(name)
         if survey is None:
             raise RefusedError("unknown")
@@ -75,7 +78,7 @@ class Service:
         self.log.event("stopped")
 
     async def look(self) -> None:
-        """Read the surveys again if one has changed, for instance by a command in another terminal."""
+        """Read the surveys from the store again if one has changed, for instance by a command in another terminal."""
         revisions = await self.reader.run(lambda connection: connection.revisions())
         if revisions != self._revisions:
             surveys = await self.reader.run(lambda connection: connection.surveys())
@@ -86,7 +89,7 @@ class Service:
             self._revisions = revisions
 
     async def _keep_up(self) -> None:
-        """Look for changed surveys again and again; once a day delete expired ones and tidy the store."""
+        """Look for changed surveys again and again, for ever; once a day delete expired ones and tidy the store."""
         today, next_tidying = day(), 0.0
         while True:
             await asyncio.sleep(self.settings.look_seconds)
@@ -104,7 +107,7 @@ class Service:
                 self.log.event("upkeep", kind=type(error).__name__)
 
     async def _delete_expired(self, today: str) -> None:
-        """Delete the surveys that expire today or before."""
+        """Delete the surveys that expire on this day (as 2026-11-16) or before, and log it."""
         deleted = await self.writer.run(partial(Connection.delete_expired, today=today))
         for name, reports in deleted.items():
             self.log.event("deleted", survey=name, reports=reports)
@@ -113,14 +116,17 @@ class Service:
     # --- health and refusals ------------------------------------------------------------------------------------
 
     async def illness(self) -> str:
-        """Return why the store does not work; "" if a canary was written and read. Repeated for ``canary_seconds``."""
+        """Return why the store does not work, as a sentence; "" if test bytes were written and read back.
+
+        The answer is repeated for ``canary_seconds``.
+        """
         if self._canary is None or time.monotonic() > self._canary_until:
             self._canary_until = math.inf
             self._canary = asyncio.create_task(self._write_and_read_canary())
         return await asyncio.shield(self._canary)
 
     async def _write_and_read_canary(self) -> str:
-        """Write random bytes into the store and read them; return why that failed, or ""."""
+        """Write random test bytes into the store and read them back; return why that failed, or ""."""
         written = secrets.token_bytes(8)
         try:
             await self.writer.run(lambda connection: connection.write_note(CANARY, written))
@@ -133,13 +139,16 @@ class Service:
             self._canary_until = time.monotonic() + self.settings.canary_seconds
 
     def count_refusal(self, reason: str, served: ServedSurvey | None = None) -> None:
-        """Count a refusal for the metrics and, with a survey, for its tallies."""
+        """Count a refused request or report for the metrics and, if its survey is given, for the survey's dashboard.
+
+        ``reason``: a key of ``REASONS``.
+        """
         self.metrics.refused.labels(reason).inc()
         if served is not None:
             self.writer.refuse(served.survey.number, reason)
 
     def _bytes_on_disk(self) -> dict[str, int]:
-        """Return the size of the store by part; empty if the store fails."""
+        """Return the bytes that the store takes by part, such as "file" and "log"; empty if the store fails."""
         try:
             return self.store.size()
         except StoreError:
@@ -147,6 +156,6 @@ class Service:
 
 
 def _prepare(surveys: list[ServedSurvey]) -> None:
-    """Make the documents of all surveys."""
+    """Make the documents of all these surveys, so that no request has to wait for them."""
     for each in surveys:
         each.prepare()

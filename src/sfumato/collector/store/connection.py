@@ -100,7 +100,7 @@ class Survey:
 
 
 class Arrival(NamedTuple):
-    """A report that was received and checked against the plan: its survey's number, id, row, and invitation's hash."""
+    """A report that was received and checked: its survey's number, id, row of bytes, and invitation's hash or None."""
 
     survey: int
     id: bytes
@@ -119,7 +119,7 @@ class Connection(ABC):
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        """Run one SQL statement with values for its ?; return a cursor with the rows and ``rowcount``."""
+        """Run one SQL statement with values for its ?; return the database's cursor, with the rows and ``rowcount``."""
 
     @abstractmethod
     def close(self) -> None:
@@ -128,28 +128,31 @@ class Connection(ABC):
     @contextmanager
     @abstractmethod
     def transaction(self) -> Iterator[None]:
-        """Run the block in a transaction: at its end everything in it is on the disk; after an error nothing is."""
+        """Run a with block in a transaction: at its end everything in it is on the disk; after an error nothing is."""
 
     @contextmanager
     @abstractmethod
     def snapshot(self) -> Iterator[None]:
-        """Run the block on the tables as they were at its beginning; others can write meanwhile."""
+        """Run a with block on the tables as they are at its beginning; others can write meanwhile."""
 
     @abstractmethod
     def insert_reports(self, survey: int, rows: Sequence[tuple[bytes, bytes]]) -> int:
-        """Insert (id, body) pairs with distinct ids; return how many ids were new. Rows that exist stay as they are."""
+        """Insert reports into a survey and return how many ids were new; rows whose id exists stay as they are.
+
+        ``survey``: its number; ``rows``: pairs (id, row of bytes) with distinct ids.
+        """
 
     def rows(self, sql: str, *values: Any) -> list[Row]:
-        """Return all rows of a SELECT."""
+        """Return all rows of a SELECT as tuples. ``values``: for the ? in the statement."""
         return list(self.execute(sql, values).fetchall())
 
     def row(self, sql: str, *values: Any) -> Row | None:
-        """Return the first row of a SELECT, or None if it has no rows."""
+        """Return the first row of a SELECT as a tuple, or None if it has no rows. ``values``: for its ?."""
         rows = self.rows(sql, *values)
         return rows[0] if rows else None
 
     def change(self, sql: str, *values: Any) -> int:
-        """Run an INSERT, UPDATE or DELETE; return how many rows it changed."""
+        """Run an INSERT, UPDATE or DELETE; return how many rows it changed. ``values``: for the ? in the statement."""
         return int(self.execute(sql, values).rowcount)
 
     # --- surveys ------------------------------------------------------------------------------------------------
@@ -183,15 +186,19 @@ class Connection(ABC):
         return self.require_survey(name)
 
     def close_survey(self, name: str, today: str | None = None) -> None:
-        """Close a survey: no report is accepted any more; reports can still be withdrawn."""
+        """Close a survey, given by name: no report is accepted any more; reports can still be withdrawn.
+
+        ``today``: the day in UTC, for tests.
+        """
         self.require_survey(name)
         set_closed = "UPDATE surveys SET state = 'closed', closed = ?, revision = revision + 1"
         self.change(f"{set_closed} WHERE name = ? AND state = 'open'", today or day(), name)
 
     def delete_survey(self, name: str) -> int:
-        """Delete a survey with its reports, invitations, tallies, tokens and jobs; return the number of its reports.
+        """Delete a survey, given by name, with all that belongs to it; return the number of its reports.
 
-        Transactions that are adding reports to the survey are waited for.
+        These are reports, invitations, tallies, tokens and jobs. Transactions that are adding reports to the survey are
+        waited for.
         """
         number = self.require_survey(name).number
         self.change("DELETE FROM surveys WHERE number = ?", number)
@@ -207,7 +214,10 @@ class Connection(ABC):
         return {name: self.delete_survey(name) for name in expired}
 
     def ship_model(self, name: str, model: str | None) -> None:
-        """Set the model (JSON) that devices of a survey load; None takes it away."""
+        """Set the model (JSON text) that devices of a survey load; None takes it away.
+
+        ValueError: there is no such survey.
+        """
         self.require_survey(name)
         self.change("UPDATE surveys SET model = ?, revision = revision + 1 WHERE name = ?", model, name)
 
@@ -229,7 +239,7 @@ class Connection(ABC):
         return [_survey_of(row) for row in self.rows("SELECT * FROM surveys ORDER BY name")]
 
     def revisions(self) -> list[Row]:
-        """Return (number, revision) of every survey; the list differs after any change to a survey."""
+        """Return a list of (number, revision) of every survey, which differs after any change to a survey."""
         return self.rows("SELECT number, revision FROM surveys ORDER BY number")
 
     # --- reports ------------------------------------------------------------------------------------------------
@@ -251,10 +261,10 @@ class Connection(ABC):
         return [verdicts[index] for index in range(len(arrivals))]
 
     def _take(self, survey: int, state: Row | None, arrivals: dict[int, Arrival], today: str) -> dict[int, str]:
-        """Store the reports of one survey; return the verdict of each by its index.
+        """Store the reports of one survey; return the verdict on each ("" or the reason for its refusal) by its index.
 
-        ``state``: the survey's row (state, invited), or None if it has been deleted. Of several reports with one id the
-        first counts.
+        ``arrivals``: the reports by index; ``state``: the survey's row (state, invited), or None if it has been
+        deleted. Of several reports with one id the first counts.
         """
         first = {arrival.id: arrival for arrival in reversed(arrivals.values())}
         closed = state is None or state[0] != "open"
@@ -272,7 +282,7 @@ class Connection(ABC):
         return {index: _verdict(arrival, stored.get(arrival.id), refusal) for index, arrival in arrivals.items()}
 
     def _bodies(self, survey: int, ids: Iterable[bytes]) -> dict[bytes, bytes]:
-        """Return the stored row of every id that the survey has, by id."""
+        """Return the stored rows of bytes of those ``ids`` that the survey has, as a dict by id."""
         bodies = dict[bytes, bytes]()
         for id in ids:
             row = self.row("SELECT body FROM reports WHERE survey = ? AND id = ?", survey, id)
@@ -281,19 +291,25 @@ class Connection(ABC):
         return bodies
 
     def _use_invitation(self, survey: int, code: bytes | None) -> bool:
-        """Mark an invitation (its hash) as used; return whether it was valid. Which report used it is not stored."""
+        """Mark an invitation as used; return whether it was valid. Which report used it is not stored.
+
+        ``code``: its hash, None where the report has none.
+        """
         use_up = "UPDATE invitations SET used = 1 WHERE survey = ? AND code = ? AND used = 0"
         return code is not None and self.change(use_up, survey, code) == 1
 
     def withdraw(self, survey: int, id: bytes, today: str | None = None) -> bool:
-        """Empty a report's row at the sender's wish; return whether the report was there and not withdrawn before."""
+        """Empty a report's row at the sender's wish; return whether the report was there and not withdrawn before.
+
+        ``survey``: its number; ``id``: the report's; ``today``: the day in UTC, for tests.
+        """
         empty = "UPDATE reports SET body = ? WHERE survey = ? AND id = ? AND body <> ?"
         withdrawn = self.change(empty, EMPTY_BODY, survey, id, EMPTY_BODY) == 1
         self.tally(survey, "withdrawn", int(withdrawn), today or day())
         return withdrawn
 
     def reports(self, survey: int, page_rows: int | None = None) -> Iterator[list[bytes]]:
-        """Yield the rows of all reports that were not withdrawn, in the order of their ids, page by page.
+        """Yield the rows of bytes of all reports of a survey that were not withdrawn, page by page, by their ids.
 
         ``page_rows``: the rows of a page, or that of the settings. Every page is a statement of its own, so that no
         writer waits long.
@@ -310,7 +326,7 @@ class Connection(ABC):
             yield [bytes(body) for _, body in page if len(body)]
 
     def shuffled_reports(self, survey: int) -> list[bytes]:
-        """Return the rows of all reports in random order, which says nothing about their ids either."""
+        """Return the rows of bytes of all reports of a survey in random order, which tells nothing of their ids."""
         rows = [row for page in self.reports(survey) for row in page]
         random.SystemRandom().shuffle(rows)
         return rows
@@ -323,9 +339,10 @@ class Connection(ABC):
     # --- tallies, invitations, notes --------------------------------------------------------------------------------
 
     def tally(self, survey: int, what: str, number: int, today: str | None = None) -> None:
-        """Add to a day's tally of a survey, for instance of accepted reports; nothing if the survey was deleted.
+        """Add a number to one of a survey's daily counts, for instance of accepted reports.
 
-        ``what``: "accepted", "withdrawn", or ``REFUSED`` with a reason.
+        Nothing if the survey was deleted. ``what``: which count: "accepted", "withdrawn", or ``REFUSED`` with a reason;
+        ``today``: the day in UTC, for tests.
         """
         if number:
             self.change(
@@ -335,7 +352,7 @@ class Connection(ABC):
             )  # fmt: skip
 
     def tallies(self, survey: int) -> list[tuple[str, str, int]]:
-        """Return (day, what, number) of every tally of a survey, ordered by day."""
+        """Return a list of a survey's daily counts, (day, what, number), ordered by day."""
         rows = self.rows("SELECT day, what, number FROM tallies WHERE survey = ? ORDER BY day, what", survey)
         return [(day, what, int(number)) for day, what, number in rows]
 
@@ -345,36 +362,48 @@ class Connection(ABC):
             self.change("INSERT INTO invitations VALUES (?, ?, 0)", survey, code)
 
     def invitations(self, survey: int) -> tuple[int, int]:
-        """Return how many invitations of a survey were issued, and how many of them were used."""
+        """Return (how many invitations of a survey were issued, how many of them were used)."""
         row = self.row("SELECT COUNT(*), COALESCE(SUM(used), 0) FROM invitations WHERE survey = ?", survey)
         return (int(row[0]), int(row[1])) if row else (0, 0)
 
     def write_note(self, name: str, content: bytes) -> None:
-        """Write a note about the store itself (``CANARY`` or ``TIDIED``) over the one of that name."""
+        """Write a note about the store itself, replacing the note of that name; ``name``: ``CANARY`` or ``TIDIED``."""
         write = "INSERT INTO notes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET content = excluded.content"
         self.change(write, name, content)
 
     def read_note(self, name: str) -> bytes:
-        """Return the content of a note; empty if it was never written."""
+        """Return the content of a note about the store, by its name; empty if it was never written."""
         row = self.row("SELECT content FROM notes WHERE name = ?", name)
         return bytes(row[0]) if row else b""
 
     def note_tidied(self, today: str) -> None:
-        """Note the day on which the store was tidied; "" after something was deleted, so that it is tidied again."""
+        """Note the day on which the store's tables were written anew.
+
+        "" after something was deleted, so that it is done again.
+        """
         self.write_note(TIDIED, today.encode())
 
     def tidied(self) -> str:
-        """Return the day on which the store was last tidied; "" if never, or if something was deleted since."""
+        """Return the day on which the store's tables were last written anew.
+
+        "" if never, or if something was deleted since.
+        """
         return self.read_note(TIDIED).decode()
 
     # --- jobs and tokens ----------------------------------------------------------------------------------------
 
     def add_job(self, id: str, survey: int, kind: str, options: dict[str, Any]) -> None:
-        """Add a job in the state "waiting"."""
+        """Add an analyst's job to a survey in the state "waiting".
+
+        ``kind``: "train", "itemsets" or "audit"; ``options``: the job's.
+        """
         self.change("INSERT INTO jobs VALUES (?, ?, ?, ?, 'waiting', '', NULL)", id, survey, kind, json.dumps(options))
 
     def move_job(self, id: str, old: str, new: str, message: str = "", result: bytes | None = None) -> bool:
-        """Move a job from one state to another, with a message and a result; return whether it was in the old state."""
+        """Move a job from the state ``old`` to ``new``, with a message and a result.
+
+        Returns whether it was in the old state. If not, nothing changes: so of two services only one runs a job.
+        """
         set_state = "UPDATE jobs SET state = ?, said = ?, result = ? WHERE id = ? AND state = ?"
         return self.change(set_state, new, message, result, id, old) == 1
 
@@ -383,19 +412,22 @@ class Connection(ABC):
         self.change("DELETE FROM jobs WHERE id = ?", id)
 
     def jobs(self, survey: int | None = None) -> list[dict[str, Any]]:
-        """Return the jobs of a survey, or of all (None), without their results, ordered by id: the oldest first."""
+        """Return the jobs of a survey, or of all (None), as dicts without their results, the oldest first."""
         where, values = ("", ()) if survey is None else (" WHERE survey = ?", (survey,))
         names = ("id", "survey", "kind", "options", "state", "said")
         rows = self.rows(f"SELECT {', '.join(names)} FROM jobs{where} ORDER BY id", *values)
         return [dict(zip(names, row, strict=True)) | {"options": json.loads(row[3])} for row in rows]
 
     def job_result(self, id: str) -> bytes | None:
-        """Return the result of a job (JSON); None if the job is not there or not done."""
+        """Return the result of a job (JSON bytes); None if the job is not there or not done."""
         row = self.row("SELECT result FROM jobs WHERE id = ?", id)
         return None if row is None or row[0] is None else bytes(row[0])
 
     def add_token(self, id: str, hash: bytes, survey: int | None, scopes: Iterable[str], expires: str) -> None:
-        """Add an analyst's token by its hash, for one survey or for all (None), valid until a time in UTC."""
+        """Add an analyst's token by its hash, for one survey or for all (None), valid until a time in UTC.
+
+        ``scopes``: what it permits.
+        """
         self.change("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, 0)", id, hash, survey, " ".join(scopes), expires)
 
     def token(self, id: str) -> Row | None:
@@ -407,12 +439,12 @@ class Connection(ABC):
         return self.rows("SELECT id, survey, scopes, expires, revoked FROM tokens ORDER BY id")
 
     def revoke_token(self, id: str) -> bool:
-        """Revoke the token with this id; return whether there is one."""
+        """End an analyst's token, given by its id; return whether there is one."""
         return self.change("UPDATE tokens SET revoked = 1 WHERE id = ?", id) == 1
 
 
 def check_name(name: str) -> str:
-    """Return a survey's name if it can stand in an address. ValueError: it cannot."""
+    """Return a survey's name as it is, if it can stand in an address. ValueError: it cannot."""
     if not NAME.fullmatch(name) or name in RESERVED:
         raise ValueError(f"survey name {name!r} cannot stand in an address; use letters a-z, digits, - (town-2026)")
     return name
@@ -432,7 +464,10 @@ def _survey_of(row: Row) -> Survey:
 
 
 def _verdict(arrival: Arrival, stored: bytes | None, refusal: str) -> str:
-    """Return the verdict on a report from the row stored under its id; ``refusal`` if there is none (None)."""
+    """Return the verdict on a report, "" or the reason for its refusal, from the row of bytes stored under its id.
+
+    ``stored``: that row, None: there is none, and ``refusal`` is returned.
+    """
     if stored is None:
         return refusal
     if stored == arrival.body:

@@ -11,7 +11,10 @@ from sfumato.collector.store.store import Store
 
 
 def open_store(address: str, settings: Settings = DEFAULTS) -> Store:
-    """Open the store at an address, postgresql://… or the path of a SQLite file, and make its tables if it has none."""
+    """Open the store (a collector's database) at an address, and make its tables if it has none.
+
+    ``address``: postgresql://… or the path of a SQLite file.
+    """
     if file_of(address) is None:
         from sfumato.collector.store.postgresql import PostgresStore
 
@@ -20,5 +23,5 @@ def open_store(address: str, settings: Settings = DEFAULTS) -> Store:
 
 
 def file_of(address: str) -> Path | None:
-    """Return the path of a SQLite store's file; None if the address is one of PostgreSQL."""
+    """Return the path of the file of a store in SQLite; None if the address is one of PostgreSQL."""
     return None if re.match(r"postgres(ql)?://", address) else Path(address.removeprefix("sqlite://"))

@@ -117,13 +117,13 @@ class PostgresStore(Store):
 
 @cache
 def _with_percent_marks(sql: str) -> str:
-    """Return SQL with %s for values, as psycopg wants it, in place of ?."""
+    """Return an SQL statement with %s for values in place of ?, as the driver psycopg wants it."""
     return sql.replace("%", "%%").replace("?", "%s")
 
 
 @cache
 def _psycopg() -> Any:
-    """Import psycopg. StoreError: it is not installed."""
+    """Return the module psycopg, PostgreSQL's driver. StoreError: it is not installed."""
     try:
         import psycopg
     except ImportError:

@@ -25,12 +25,12 @@ KIND = 0x53666D63
 
 @cache
 def _insert_statement(rows: int) -> str:
-    """Return the SQL that inserts so many rows of reports."""
+    """Return the SQL statement that inserts ``rows`` reports at once."""
     return f"INSERT INTO reports VALUES {', '.join(['(?, ?, ?)'] * rows)} ON CONFLICT DO NOTHING"
 
 
 class SqliteConnection(Connection):
-    """A connection to a SQLite file that exists; ``path`` is the file."""
+    """A connection to a SQLite file that is there already; ``path`` is the file."""
 
     def __init__(self, path: str, settings: Settings) -> None:
         super().__init__(settings)
@@ -62,7 +62,7 @@ class SqliteConnection(Connection):
         return cursor
 
     def _is_in_place(self) -> bool:
-        """Return whether the path still leads to the file that was opened."""
+        """Return whether the path still leads to the file that was opened, not to a copy or to none."""
         with suppress(OSError):
             return os.path.samestat(os.stat(self._path), self._file)
         return False

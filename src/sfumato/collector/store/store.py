@@ -37,7 +37,7 @@ class Store(ABC):
 
     @abstractmethod
     def version(self, connection: Connection) -> int:
-        """Return the version of the tables in the database; 0 if it has none yet."""
+        """Return the version of the tables in the database, a number; 0 if it has no tables yet."""
 
     @abstractmethod
     def set_version(self, connection: Connection, version: int) -> None:
@@ -57,7 +57,7 @@ class Store(ABC):
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:
-        """Open a connection for the block, and close it at its end."""
+        """Open a connection for a with block, and close it at its end."""
         connection = self.connect()
         try:
             yield connection
@@ -83,21 +83,24 @@ class Store(ABC):
 
 
 class ReconnectingConnection:
-    """A connection that is kept between calls and opened anew after any error on it; used by one thread."""
+    """A connection to a store that is kept between calls and opened anew after any error on it; used by one thread."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self._connection: Connection | None = None
 
     def run(self, work: Callable[[Connection], Any]) -> Any:
-        """Call ``work`` with the connection, and once more with a new one if the store fails; return its result."""
+        """Call a function with the connection, and once more with a new one if the store fails; return its result.
+
+        ``work``: the function.
+        """
         try:
             return self._try(work)
         except StoreError:
             return self._try(work)
 
     def _try(self, work: Callable[[Connection], Any]) -> Any:
-        """Call ``work`` with the open connection or a new one, and close the connection after any error."""
+        """Call a function with the open connection or a new one, and close the connection after any error."""
         try:
             if self._connection is None:
                 self._connection = self.store.connect()
@@ -136,7 +139,7 @@ def copy_store(source: Store, target: Store) -> dict[str, int]:
 
 
 def _insert(connection: Connection, table: str, rows: Sequence[Row]) -> None:
-    """Insert rows into a table; those of reports many at a time."""
+    """Insert rows into a table of a store; rows of the table of reports many at a time."""
     if table == "reports":
         for survey, reports in groupby(rows, lambda row: int(row[0])):
             connection.insert_reports(survey, [(bytes(id), bytes(body)) for _, id, body in reports])
@@ -146,6 +149,9 @@ def _insert(connection: Connection, table: str, rows: Sequence[Row]) -> None:
 
 
 def name_of(plan: Plan) -> str:
-    """Return the survey's name that a plan's name gives: its letters and digits, with hyphens for all else."""
+    """Return a name for a survey, made from its plan's: small letters and digits, with hyphens for all else.
+
+    "survey" where nothing is left, or where the collector has such an address itself.
+    """
     name = re.sub(r"[^a-z0-9]+", "-", plan.name.lower()).strip("-")[:64].strip("-")  # 64: as connection.NAME
     return name if name and name not in RESERVED else "survey"

@@ -1,4 +1,4 @@
-"""The additive model over true cells, as Fisher scoring reads it.
+"""The additive model over true cells, as Fisher scoring fits it.
 
     joint(y, t) = g(t)·P(y | t),      P(y | t) = softmax_y F_y(t)·κ_y(t),      F_0 = 0,
     F_y = β_y0 + Σ_k β_yk·φ_k(t),     κ_y = 1/√(1 + π/8·V_y),      V_y = Σ_j (Σ_k β_yk·deviation_kj)²
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,123 +20,160 @@ from sfumato.domain import Floats
 from sfumato.learners.additive.terms import CellPoints, Term
 
 SOFTENING = np.pi / 8
-LONGEST_STEP, LONGEST_MOVE = 3.0, 0.08  # of the log-odds, in deviations of a term; of a knot, in widths of its column
-WEAK = 1e-3  # ridge: a term that shifts the log-odds by one deviation costs half of this
-FIRST, LAST = 0.02, 0.98  # where knots may be, in widths of the column
+"""π/8 in κ: the slope of a logistic curve and of a normal distribution function at 0 are then the same."""
+LONGEST_STEP = 3.0
+"""Change of the log-odds in one step of Fisher scoring, at one standard deviation of a term: e³ times the odds. By
+judgement; longer steps overshoot and are taken back, shorter ones are more."""
+LONGEST_MOVE = 0.08
+"""Widths of its column by which a knot moves in one step at most. By judgement; a longer move leaves the cells from
+which its slope was read."""
+WEAK = 1e-3
+"""Ridge: a term that shifts the log-odds by one standard deviation costs half of this in nats, next to nothing. It only
+keeps coefficients of rules without noise finite. By judgement."""
+KNOT_MARGIN = 0.02
+"""Widths of a column that lie between its ends and any knot. By judgement; without it a hinge could leave the column,
+where its slope by the knot is 0."""
+
+
+class TermOnCells(NamedTuple):
+    """A term over all cells of a block, flat.
+
+    mean: over each cell. deviations: standard deviation within each cell along each of the term's axes.
+    slopes_by_knot: derivatives of the mean by each of the term's knots.
+    """
+
+    mean: Floats
+    deviations: dict[int, Floats]
+    slopes_by_knot: list[Floats]
 
 
 class AdditiveFamily:
-    """P(y, t) with β and the knots as parameters; θ holds β row by row (first class left out), then the knots."""
+    """The additive models of some terms, P(y, t), as `fit_family` fits them.
+
+    Its parameters θ are β row by row, [class but the first, intercept and each term], and then the knots of the hinges
+    in widths of their columns.
+
+    points: the columns' cells. density: P(t) over all of them. terms: with the knots from which a fit starts.
+    """
 
     def __init__(self, points: Sequence[CellPoints], density: Floats, terms: Sequence[Term], classes: int) -> None:
         self.points, self.terms, self.classes = list(points), list(terms), classes
         self.g = density.reshape(-1)
-        self.place = {each.column: axis for axis, each in enumerate(points)}
-        self.shape = tuple(each.middle.size for each in points)
+        self.axis = {column.column: axis for axis, column in enumerate(points)}
+        self.shape = tuple(column.middle.size for column in points)
         self.rows, self.width = classes - 1, 1 + len(self.terms)
         self.hinges = [factor for term in self.terms for factor in term.factors if factor.hinge]
-        spread = [self._deviation(self._over(term)[0]) for term in self.terms]
-        scale = np.concatenate([[1.0], spread])
+        deviations = [self._deviation(self._on_cells(term).mean) for term in self.terms]
+        scale = np.concatenate([[1.0], deviations])
         free = len(self.hinges)
         self.limits = np.concatenate([np.tile(LONGEST_STEP / scale, self.rows), np.full(free, LONGEST_MOVE)])
         weak = np.concatenate([[0.0], WEAK * scale[1:] ** 2])
         self.ridge = np.concatenate([np.tile(weak, self.rows), np.zeros(free)])
 
     def _deviation(self, phi: Floats) -> float:
+        """Return the standard deviation among people of a function that has one value a cell."""
         mean = float(self.g @ phi)
         return float(np.sqrt(max(float(self.g @ (phi - mean) ** 2), 1e-12)))
 
-    # --- θ --------------------------------------------------------------------------------------------------------
+    # --- parameters -------------------------------------------------------------------------------------------------
 
-    def theta(self, beta: Floats, terms: Sequence[Term] | None = None) -> Floats:
-        """β and the knots as parameters: knots are counted from the middle of nothing, in widths of their column."""
-        knots = [factor.knot / factor.unit for term in terms or self.terms for factor in term.factors if factor.hinge]
-        return np.concatenate([beta.ravel(), knots])
+    def theta(self, beta: Floats) -> Floats:
+        """Return the parameters θ of these coefficients, with the knots that the terms have."""
+        return np.concatenate([beta.ravel(), [factor.knot / factor.unit for factor in self.hinges]])
 
     def beta(self, theta: Floats) -> Floats:
+        """Return the coefficients among the parameters, one row a class but the first."""
         return np.asarray(theta[: self.rows * self.width].reshape(self.rows, self.width))
 
     def terms_at(self, theta: Floats) -> list[Term]:
-        """The terms with their knots, which stay inside their columns."""
-        places, found, at = theta[self.rows * self.width :], [], 0
-        for term in self.terms:
-            knots = []
-            for factor in (each for each in term.factors if each.hinge):
-                points = self.points[self.place[factor.column]]
-                low = points.low / factor.unit
-                knots.append(factor.unit * float(np.clip(places[at], low + FIRST, low + LAST)))
-                at += 1
-            found.append(term.moved(knots))
-        return found
+        """Return the terms with the knots of the parameters, which stay inside their columns."""
+        ends = [self.points[self.axis[factor.column]].low / factor.unit for factor in self.hinges]
+        places = zip(self.hinges, theta[self.rows * self.width :], ends, strict=True)
+        knots = iter([
+            factor.unit * float(np.clip(place, low + KNOT_MARGIN, low + (1 - KNOT_MARGIN)))
+            for factor, place, low in places
+        ])
+        return [term.moved([next(knots) for _ in term.knots]) for term in self.terms]
 
-    # --- what Fisher scoring asks ---------------------------------------------------------------------------------
+    # --- what Fisher scoring reads ----------------------------------------------------------------------------------
 
     def class_shares(self, theta: Floats) -> Floats:
-        """P(y | t), one row a class."""
-        log_odds, _, softened = self._log_odds(self.beta(theta), [self._over(term) for term in self.terms_at(theta)])
+        """Return the share P(y | t) of each class in every true cell, one row a class."""
+        log_odds, _, softened = self._log_odds(self.beta(theta), self._all_on_cells(theta))
         return shares(log_odds * softened)
 
     def softened_log_odds(self, beta: Floats) -> tuple[Floats, Floats]:
-        """Return F_y and κ_y of every class but the first, with the knots as they are."""
-        log_odds, _, softened = self._log_odds(beta, [self._over(term) for term in self.terms])
+        """Return the log-odds F_y and the factor κ_y that softens them, one row for every class but the first."""
+        log_odds, _, softened = self._log_odds(beta, [self._on_cells(term) for term in self.terms])
         return log_odds, softened
 
     def joint(self, theta: Floats) -> Floats:
+        """Return P(y, t), flat."""
         return np.asarray(self.g * self.class_shares(theta)).ravel()
 
     def fields(self, theta: Floats) -> Floats:
-        beta, over = self.beta(theta), [self._over(term) for term in self.terms_at(theta)]
-        log_odds, inside, softened = self._log_odds(beta, over)
+        """Return ∂P(y, t)/∂θ, one row a parameter."""
+        beta, on_cells = self.beta(theta), self._all_on_cells(theta)
+        log_odds, inside, softened = self._log_odds(beta, on_cells)
         p = shares(log_odds * softened)
         stiff = log_odds * softened**3 * SOFTENING
-        slopes = np.empty((self.rows, self.width, self.g.size))
+        by_beta = np.empty((self.rows, self.width, self.g.size))  # ∂(F_y·κ_y)/∂β
         by_knot = [np.zeros((self.rows, self.g.size)) for _ in self.hinges]
         for y in range(self.rows):
-            slopes[y, 0] = softened[y]
+            by_beta[y, 0] = softened[y]
             at = 0
-            for k, (phi, deviations, knots) in enumerate(over):
-                slopes[y, 1 + k] = softened[y] * phi
+            for k, (phi, deviations, slopes) in enumerate(on_cells):
+                by_beta[y, 1 + k] = softened[y] * phi
                 for axis, deviation in deviations.items():
-                    slopes[y, 1 + k] -= stiff[y] * inside[axis][y] * deviation
-                for slope in knots:
+                    by_beta[y, 1 + k] -= stiff[y] * inside[axis][y] * deviation
+                for slope in slopes:
                     by_knot[at][y] = beta[y, 1 + k] * softened[y] * slope
                     at += 1
-        found = np.empty((self.limits.size, self.classes, self.g.size))
+        fields = np.empty((self.limits.size, self.classes, self.g.size))
         for y in range(self.rows):
-            block = found[y * self.width : (y + 1) * self.width]
-            np.multiply((-self.g * p[1 + y] * p)[None], slopes[y][:, None], out=block)
-            block[:, 1 + y] += self.g * p[1 + y] * slopes[y]
+            block = fields[y * self.width : (y + 1) * self.width]
+            np.multiply((-self.g * p[1 + y] * p)[None], by_beta[y][:, None], out=block)
+            block[:, 1 + y] += self.g * p[1 + y] * by_beta[y]
         for at, slope in enumerate(by_knot):
             shift = np.concatenate([np.zeros((1, self.g.size)), slope])
-            found[self.rows * self.width + at] = self.g * p * (shift - (p * shift).sum(axis=0))
-        return found.reshape(self.limits.size, -1)
+            fields[self.rows * self.width + at] = self.g * p * (shift - (p * shift).sum(axis=0))
+        return fields.reshape(self.limits.size, -1)
 
-    def _log_odds(
-        self, beta: Floats, over: list[tuple[Floats, dict[int, Floats], list[Floats]]]
-    ) -> tuple[Floats, dict[int, Floats], Floats]:
-        """F_y of every class but the first, its deviation within cells along each axis, and κ_y."""
+    def _log_odds(self, beta: Floats, on_cells: list[TermOnCells]) -> tuple[Floats, dict[int, Floats], Floats]:
+        """Return the log-odds F_y, their deviation within cells along each axis, and the factor κ_y that softens them.
+
+        Each has a row for every class but the first.
+        """
         log_odds = np.repeat(beta[:, :1], self.g.size, axis=1)
         inside: dict[int, Floats] = {}
-        for k, (phi, deviations, _) in enumerate(over):
+        for k, (phi, deviations, _) in enumerate(on_cells):
             log_odds += beta[:, 1 + k : 2 + k] * phi
             for axis, deviation in deviations.items():
                 inside[axis] = inside.get(axis, 0.0) + beta[:, 1 + k : 2 + k] * deviation
         variance = sum((each**2 for each in inside.values()), np.zeros_like(log_odds))
         return log_odds, inside, 1.0 / np.sqrt(1.0 + SOFTENING * variance)
 
-    def _over(self, term: Term) -> tuple[Floats, dict[int, Floats], list[Floats]]:
-        """A term over all cells: its mean, its deviation along each of its axes, its slopes by each of its knots."""
-        on = [factor.on(self.points[self.place[factor.column]]) for factor in term.factors]
-        axes = [self.place[factor.column] for factor in term.factors]
-        means = [each.mean for each in on]
+    def _all_on_cells(self, theta: Floats) -> list[TermOnCells]:
+        """Return every term over all cells, with the knots of the parameters."""
+        return [self._on_cells(term) for term in self.terms_at(theta)]
+
+    def _on_cells(self, term: Term) -> TermOnCells:
+        """Return a term over all cells."""
+        factors = [factor.on(self.points[self.axis[factor.column]]) for factor in term.factors]
+        axes = [self.axis[factor.column] for factor in term.factors]
+        means = [factor.mean for factor in factors]
         deviations, slopes = {}, []
-        for i, each in enumerate(on):
-            deviations[axes[i]] = self._outer(axes, [*means[:i], each.deviation, *means[i + 1 :]])
-            if each.slope_by_knot is not None:
-                slopes.append(self._outer(axes, [*means[:i], each.slope_by_knot, *means[i + 1 :]]))
-        return self._outer(axes, means), deviations, slopes
+        for i, factor in enumerate(factors):
+            deviations[axes[i]] = self._outer(axes, [*means[:i], factor.deviation, *means[i + 1 :]])
+            if factor.slope_by_knot is not None:
+                slopes.append(self._outer(axes, [*means[:i], factor.slope_by_knot, *means[i + 1 :]]))
+        return TermOnCells(self._outer(axes, means), deviations, slopes)
 
     def _outer(self, axes: Sequence[int], parts: Sequence[Floats]) -> Floats:
+        """Multiply functions of single columns into one function of all combinations of their cells, flat.
+
+        axes: the column of each function, by its order in the block. parts: the functions, one value a cell.
+        """
         along = [
             part.reshape((-1,) + (1,) * (len(self.shape) - 1 - axis)) for axis, part in zip(axes, parts, strict=True)
         ]
@@ -143,7 +181,10 @@ class AdditiveFamily:
 
 
 def shares(log_odds: Floats) -> Floats:
-    """softmax of the log-odds against the first class, one row a class."""
+    """Return the shares of all classes, one row each: the softmax of log-odds against the first class, which has 0.
+
+    log_odds: one row for every class but the first.
+    """
     most = np.maximum(log_odds.max(axis=0, initial=0.0), 0.0)
     weight = np.concatenate([np.exp(-most)[None], np.exp(log_odds - most)])
     return np.asarray(weight / weight.sum(axis=0))

@@ -1,4 +1,4 @@
-"""An additive model to read: a formula, and one panel a term."""
+"""An additive model as people read it: a formula, and a drawing with one panel a term."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ from sfumato.learners.additive.terms import Factor, Term
 from sfumato.learners.tree.text import number
 
 CURVE = 101
+"""Points of a drawn line: one a pixel or two of a panel, so that a hinge looks sharp."""
 PANELS_IN_A_ROW = 4
-LINES = 5  # values of the second factor of a product that are drawn
+"""Panels side by side. By judgement; more make a figure wider than a page."""
+LINES = 5
+"""Values of the second factor of a product for which a line is drawn. By judgement; more lines cannot be told apart."""
 
 
 @dataclass(frozen=True)
 class FittedTerm:
-    """One term: in words, its coefficient in the columns' own units for every class but the first, and its knots; each
-    with its standard error."""
+    """One term of a fitted additive model, in the columns' own units.
+
+    words: the term as a formula. coefficients: one for each class but the first. knots: of its hinges.
+    stderr, knots_stderr: standard errors of both.
+    """
 
     words: str
     coefficients: Floats
@@ -29,12 +35,15 @@ class FittedTerm:
     knots_stderr: Floats
 
     def knot_intervals(self, z: float = 1.96) -> Floats:
-        """A row [low, high] for each knot: 95 % unless another z is given."""
+        """Return a confidence interval [low, high] for each knot.
+
+        z: standard errors to each side; 1.96 are 95 %.
+        """
         return np.column_stack([self.knots - z * self.knots_stderr, self.knots + z * self.knots_stderr])
 
 
 def formula_of(classes: Sequence[Any], intercepts: Floats, terms: Sequence[FittedTerm]) -> str:
-    """One line for each class but the first: its log-odds against the first one, coefficients with their errors."""
+    """Write a line for each class but the first: its log-odds against the first one, coefficients with their errors."""
     lines = []
     for y, label in enumerate(classes[1:]):
         parts = [f"{intercepts[y]:.4g}"]
@@ -48,15 +57,18 @@ def formula_of(classes: Sequence[Any], intercepts: Floats, terms: Sequence[Fitte
 
 
 def draw_terms(terms: Sequence[Term], beta: Floats, classes: Sequence[Any], names: Sequence[str], axes: Any) -> Any:
-    """One panel a term: what it adds to each class's log-odds against the first, over its first column; of a product
-    one line for each of a few values of the second."""
+    """Draw one panel a term: what it adds to each class's log-odds against the first, over its first column.
+
+    Of a product, one line is drawn for each of a few values of the second factor. names: of all columns.
+    axes: matplotlib's, one a term; None: new ones. Return them.
+    """
     import matplotlib.pyplot as plt
 
     if axes is None:
-        axes = panels(plt, max(len(terms), 1))
+        axes = new_panels(plt, max(len(terms), 1))
     for k, (ax, term) in enumerate(zip(axes, terms, strict=False)):
-        first, rest = term.factors[0], term.factors[1:]
-        for scale, label in lines_of(rest, names):
+        first, others = term.factors[0], term.factors[1:]
+        for scale, label in lines_of(others, names):
             for y, name in enumerate(classes[1:]):
                 draw_factor(ax, first, scale * beta[y, 1 + k], ", ".join(filter(None, (str(name), label))))
         if first.labels is None:
@@ -65,13 +77,13 @@ def draw_terms(terms: Sequence[Term], beta: Floats, classes: Sequence[Any], name
         ax.set_xlabel(names[first.column], parse_math=False)
         ax.set_ylabel(f"log-odds against {classes[0]}", parse_math=False)
         ax.set_title(term.words(names), fontsize="small", parse_math=False)
-        if len(classes) > 2 or rest:
+        if len(classes) > 2 or others:
             ax.legend(fontsize="x-small")
     return axes
 
 
-def panels(plt: Any, count: int) -> Any:
-    """Axes side by side, at most four in a row."""
+def new_panels(plt: Any, count: int) -> Any:
+    """Return matplotlib axes for so many panels, four in a row at most. plt: the module matplotlib.pyplot."""
     wide = min(count, PANELS_IN_A_ROW)
     rows = -(-count // wide)
     figure, axes = plt.subplots(rows, wide, figsize=(3.6 * wide, 3 * rows), squeeze=False, layout="constrained")
@@ -80,11 +92,14 @@ def panels(plt: Any, count: int) -> Any:
     return axes.ravel()[:count]
 
 
-def lines_of(rest: Sequence[Factor], names: Sequence[str]) -> list[tuple[float, str]]:
-    """The values that the other factor takes, and what is said of them."""
-    if not rest:
+def lines_of(others: Sequence[Factor], names: Sequence[str]) -> list[tuple[float, str]]:
+    """Return the values of a product's second factor for which lines are drawn, each with the words of its legend.
+
+    others: the factors after the first; of none, one line without words.
+    """
+    if not others:
         return [(1.0, "")]
-    factor = rest[0]
+    factor = others[0]
     if factor.labels is not None:
         return [(1.0, f"{names[factor.column]} = {factor.labels[factor.label]}")]
     x = points_of(factor, LINES)
@@ -95,6 +110,7 @@ def lines_of(rest: Sequence[Factor], names: Sequence[str]) -> list[tuple[float, 
 
 
 def draw_factor(ax: Any, factor: Factor, coefficient: float, label: str) -> None:
+    """Draw coefficient · factor over its column: bars for labels, else a line."""
     if factor.labels is not None:
         ax.bar([str(each) for each in factor.labels], coefficient * (np.arange(len(factor.labels)) == factor.label),
                label=label, alpha=0.6)
@@ -104,7 +120,7 @@ def draw_factor(ax: Any, factor: Factor, coefficient: float, label: str) -> None
 
 
 def points_of(factor: Factor, count: int) -> Floats:
-    """Places over the width of a column: from its end on, or around a knot."""
+    """Return so many values over the width of a factor's column: from its end on, of a hinge around its knot."""
     below = 0.5 if factor.hinge else 0.0 if factor.sign > 0 else 1.0
     low = factor.knot - below * factor.unit
     return np.linspace(low, low + factor.unit, count)

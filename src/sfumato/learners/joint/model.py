@@ -193,16 +193,6 @@ class JointModel(Learner):
         return tags
 
     @classmethod
-    def of_members(cls, selected: Sequence[int], members: Sequence[Member], classes: npt.NDArray[Any]) -> Self:
-        """Return a model of members that were fitted elsewhere, which predicts but cannot draw records.
-
-        selected: indices of the columns that members are about. classes: the labels of the classes.
-        """
-        model = cls()
-        model.selected_, model.members_, model.forest_, model.classes_ = tuple(selected), members, [], classes
-        return model
-
-    @classmethod
     def behind(
         cls, learner: Learner, reports: Reports, rng: np.random.Generator, selected: tuple[int, ...] | None = None,
         members: int | None = None,

@@ -28,29 +28,34 @@ from sfumato.learners.tree.model import (
     Limits,
     NodeErrors,
     Tree,
-    clean_tree,
     clean_values,
     compared,
     feature_of,
 )
 from sfumato.learners.tree.rule.as_tree import tree_of
-from sfumato.learners.tree.rule.cellwise import cellwise_model
-from sfumato.learners.tree.rule.fitting import RuleSearch
+from sfumato.learners.tree.rule.fitting import FittedRule, RuleSearch
 from sfumato.learners.tree.rule.verdict import lead_of_rule
-from sfumato.learners.tree.splits import LEAF
 from sfumato.prose import Voice
 
 RECONSTRUCTIONS = ("likelihood", "joint", "byclass", "local", "global", "none")
 GROWTHS: dict[str, type[ByClassGrowth]] = {"global": GlobalGrowth, "byclass": ByClassGrowth, "local": LocalGrowth}
 DEEPEST = 60
+"""Levels of a tree at most, whatever was asked for: a sentence of sixty conditions is read by nobody."""
 DISTILLED_RECORDS = 150_000
+"""Records drawn from a joint model to grow its tree on. By judgement; with fewer, cuts move by chance, with more it
+takes longer."""
 LEAST_LEAF = 0.0003
+"""Share of the people that a leaf of a distilled tree has at least: about fifty of the records drawn."""
 FALLBACK_MEMBERS = 3
-MOST_CLASSES, FEWEST_PEOPLE = 12, 2_000  # of a rule
+"""Grids that are averaged in a joint model that becomes a tree. By judgement; a tree shows no finer shades."""
+MOST_CLASSES = 12
+"""Classes up to which a rule is looked for: the time grows with their square, and each type of leaf has so many
+shares."""
+FEWEST_PEOPLE = 2_000
+"""People from which on a rule is looked for: of fewer, held-out thirds do not tell a rule from chance (decision 31)."""
 BETTER, CLEARLY_BETTER = 0.4, 2.0
-"""Standard errors by which a rule has to foretell held-out classes better than averages do to be preferred, and by
-which it is settled that no other rule is looked for (or that even one leaf is worse)."""
-PURE = 0.9  # where even the best rule leaves more people in doubt, none is behind the classes, nor averaged in
+"""Standard errors by which a rule has to foretell held-out classes better than the joint model does to be preferred,
+and by which it is settled that no other rule is looked for (or that even one leaf is worse); decision 31."""
 
 
 class TreeClassifier(Learner):
@@ -58,17 +63,27 @@ class TreeClassifier(Learner):
 
     channels: one entry (channel or None for a clear column) a column, or a mapping from column name.
     reconstruction: "likelihood" finds cuts and leaves by the likelihood of the reports; where held-out reports do not
-        pay for a rule, or people are fewer than 2,000, it distils the joint model, by itself or averaged with shares
-        that are free in every cell of the rule's columns; "joint" always distils the joint model; "byclass", "local"
-        and "global" are AS00's algorithms; "none" takes reports as if they were true values. Without any channel
-        all of them grow a clean tree.
+        pay for a rule, or people are fewer than 2,000, it distils the joint model into a tree; "joint" always does
+        that; "byclass", "local" and "global" are AS00's algorithms; "none" takes reports as if they were true values.
+        Without any channel all of them grow a clean tree.
     label_channel: the channel that class labels went through, None if they are clear.
     intervals: AS00's number of intervals m; None takes a hundredth of the records, between 10 and 100.
     prune: whether to prune by minimum description length; None prunes when there are channels, as AS00 does, and
         grows a full tree, as scikit-learn does, when there are none.
+    max_depth: questions on the way to a leaf at most; None: no limit.
+    min_samples_leaf: people that a leaf has at least.
+    random_state: of the records that are drawn from a joint model, and of who is held out; None is 0.
 
     Fitted: ``classes_``, ``tree_``, ``feature_importances_``; ``joint_`` where the joint model was distilled;
     ``errors_``, the standard errors of every node's cut and share, where the likelihood gave them.
+
+    >>> import numpy as np, sfumato as sf
+    >>> age = sf.Gaussian(sf.Interval(20, 80), privacy=0.5)
+    >>> rng = np.random.default_rng(0)
+    >>> true = rng.uniform(20, 80, 5_000)
+    >>> tree = sf.TreeClassifier({"age": age}).fit({"age": age.randomize(true, rng)}, true < 40)
+    >>> tree.get_n_leaves(), tree.score({"age": true}, true < 40) > 0.97
+    (2, True)
     """
 
     form = "tree"
@@ -93,6 +108,7 @@ class TreeClassifier(Learner):
         return self.reconstruction == "none"
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
+        """Grow the tree in the way that was asked for; a clean tree where no column is blurred."""
         if self.reconstruction not in RECONSTRUCTIONS:
             raise ValueError(
                 f"reconstruction={self.reconstruction!r} is unknown; use one of {', '.join(RECONSTRUCTIONS)}"
@@ -101,11 +117,8 @@ class TreeClassifier(Learner):
         axes = [Axis(reports.column(name)) for name in reports.names]
         limits = self._limits(reports)
         if not any(axis.noisy for axis in axes):
-            if reports.in_memory:
-                self.tree_, self.features_ = clean_tree(reports, axes, Labels.of(reports), limits)
-            else:
-                clean = CleanGrowth(reports, axes, limits)
-                self.tree_, self.features_ = clean.grow(), clean.features
+            clean = CleanGrowth(reports, axes, limits)
+            self.tree_, self.features_ = clean.grow(), clean.features
         elif self.reconstruction == "likelihood":
             self._follow_likelihood(reports, axes, limits, rng)
         elif self.reconstruction == "joint":
@@ -116,6 +129,7 @@ class TreeClassifier(Learner):
             self.tree_, self.features_ = growth.grow(), growth.features
 
     def _limits(self, reports: Reports) -> Limits:
+        """Return when to stop growing; it is pruned where anything is blurred, unless that was said."""
         least = float(self.min_samples_leaf)
         depth = DEEPEST if self.max_depth is None else min(int(self.max_depth), DEEPEST)
         blurred = self.channels is not None or any(reports.channels.values()) or reports.taken_as_true
@@ -123,60 +137,55 @@ class TreeClassifier(Learner):
         return Limits(depth, least, 2 * least, blurred if self.prune is None else bool(self.prune))
 
     def _follow_likelihood(self, reports: Reports, axes: list[Axis], limits: Limits, rng: np.random.Generator) -> None:
-        """Find a rule and keep it if held-out reports prefer it; else distil averages without a rule."""
+        """Find a rule and keep it if held-out reports prefer it; else distil the joint model."""
         if reports.people < FEWEST_PEOPLE:
             self._distil(reports, axes, limits, JointModel.behind(self, reports, rng), rng)
             return
-        chosen = select_columns(reports, axes, MOST_GRID_DIMENSIONS)
-        ruled, softer = None, None
+        chosen, ruled = select_columns(reports, axes, MOST_GRID_DIMENSIONS), None
         if len(self.classes_) <= MOST_CLASSES and not beyond_a_grid(reports, axes, chosen):
-            ruled, softer = self._rule_or_average(RuleSearch(reports, axes), axes, chosen, limits)
+            ruled = self._rule(RuleSearch(reports, axes), chosen)
         if ruled is not None:
-            self.tree_, self.features_, self.errors_ = ruled
+            self.tree_, self.features_, self.errors_ = tree_of(ruled, axes, limits, reports.people)
         else:
-            model = JointModel.behind(self, reports, rng, chosen, FALLBACK_MEMBERS)
-            self._distil(reports, axes, limits, model, rng, softer)
+            self._distil(reports, axes, limits, JointModel.behind(self, reports, rng, chosen, FALLBACK_MEMBERS), rng)
 
-    def _rule_or_average(
-        self, search: RuleSearch, axes: list[Axis], chosen: tuple[int, ...], limits: Limits
-    ) -> tuple[tuple[Tree, list[Feature], NodeErrors] | None, JointModel | None]:
-        """Return the rule as a tree, if it foretells reports best; else what the joint model is averaged with."""
+    def _rule(self, search: RuleSearch, chosen: tuple[int, ...]) -> FittedRule | None:
+        """Return a rule that foretells held-out reports better than the joint model of the chosen columns does."""
         rough = search.find(chosen)
-        fitted = search.finished(rough)
+        fitted = search.fit_finely(rough)
         lead = lead_of_rule(search, fitted, chosen)
-        if lead <= CLEARLY_BETTER and (better := search.again(rough)) is not rough:
-            fitted = search.finished(better)
+        if lead <= CLEARLY_BETTER and (better := search.search_again(rough)) is not rough:
+            fitted = search.fit_finely(better)
             lead = lead_of_rule(search, fitted, chosen)
-        ruled = tree_of(fitted, axes, limits, search.reports.people)
-        if lead > (BETTER if fitted.form.columns else -CLEARLY_BETTER):
-            return ruled, None
-        return None, cellwise_model(search, fitted) if fitted.form.columns and purity(ruled[0]) >= PURE else None
+        return fitted if lead > (BETTER if fitted.form.columns else -CLEARLY_BETTER) else None
 
     def _distil(
-        self, reports: Reports, axes: list[Axis], limits: Limits, model: JointModel, rng: np.random.Generator,
-        softer: JointModel | None = None,
+        self, reports: Reports, axes: list[Axis], limits: Limits, model: JointModel, rng: np.random.Generator
     ) -> None:
-        """Keep the joint model, averaged with another of some of its columns if there is one, as a tree."""
+        """Keep what a joint model decides, as a tree."""
         self.joint_ = model
-        self.tree_, found = distilled_tree(model, limits, reports.people, rng, softer)
+        self.tree_, found = distilled_tree(model, limits, reports.people, rng)
         by_name = {feature.name: feature for feature in found}
         self.features_ = [by_name.get(axis.name, feature_of(axis.at(2))) for axis in axes]
 
     # --- prediction on true values ------------------------------------------------------------------------------
 
     def _probabilities(self, columns: list[Column]) -> Floats:
-        """Class shares in the leaf that each record of true values falls into."""
+        """Return the class shares of the leaf that each record of true values falls into."""
         counts = self._scores(columns)
         total = counts.sum(axis=1, keepdims=True)
         return np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / len(self.classes_))
 
     def _scores(self, columns: list[Column]) -> Floats:
-        """Class counts in that leaf, or shares where an answer is missing that nobody's was."""
+        """Return the class counts of that leaf, or shares where an answer is missing that nobody's was."""
         values = compared(self.features_, columns)
         return self.tree_.scores(values, np.array([feature.categorical for feature in self.features_]))
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
-        """The index of the leaf of each record."""
+        """Return the index of the leaf of each record of true values.
+
+        X: a table or array with the columns that the tree was fitted on.
+        """
         check_is_fitted(self)
         return self._leaves(self._columns(X, reset=False)[1])
 
@@ -197,30 +206,35 @@ class TreeClassifier(Learner):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Each column's share of the gini decrease."""
+        """Each column's share of the decrease of the gini index, of sum 1."""
         check_is_fitted(self)
         return self.tree_.importances(len(self.features_))
 
     def get_depth(self) -> int:
+        """Return how many questions the deepest leaf is below the root."""
         check_is_fitted(self)
         return self.tree_.depth()
 
     def get_n_leaves(self) -> int:
+        """Return how many leaves the tree has."""
         check_is_fitted(self)
         return self.tree_.n_leaves
 
     def export_text(self) -> str:
-        """The tree as indented lines."""
+        """Return the tree as indented lines of text."""
         check_is_fitted(self)
         return text.export_text(self.tree_, self.features_, self.classes_.tolist(), self.errors_)
 
     def rules(self) -> list[str]:
-        """One sentence a leaf, the most common first."""
+        """Return one sentence for each leaf, the leaf of most people first."""
         check_is_fitted(self)
         return text.rules(self.tree_, self.features_, self.classes_.tolist(), self.errors_)
 
     def plot(self, ax: Any = None, max_depth: int = 4) -> Any:
-        """Draw the upper levels with matplotlib; the axes are returned."""
+        """Draw the upper levels with matplotlib and return the axes.
+
+        ax: the axes to draw in; None makes new ones. max_depth: levels below the root that are drawn.
+        """
         check_is_fitted(self)
         return text.draw_tree(self.tree_, self.features_, self.classes_.tolist(), ax, max_depth)
 
@@ -247,6 +261,7 @@ class TreeClassifier(Learner):
 
 
 def feature_from_dict(data: Mapping[str, Any]) -> Feature:
+    """Read the column of a tree in a model document."""
     name, integer = str(given(data, "name")), given_flag(data, "integer")
     if given(data, "labels"):
         return Feature(name, None, given_labels(data, "labels"), integer)
@@ -257,11 +272,9 @@ def feature_from_dict(data: Mapping[str, Any]) -> Feature:
 
 
 def distilled_tree(
-    model: JointModel, limits: Limits, people: float, rng: np.random.Generator, softer: JointModel | None = None
+    model: JointModel, limits: Limits, people: float, rng: np.random.Generator
 ) -> tuple[Tree, list[Feature]]:
-    """A tree over the model's selected columns; counts are in the units of the people that it was fitted on.
-
-    Where there is another model of some of its columns, the two answer together, each with half the weight.
+    """Return a tree over the model's selected columns; counts are in the units of the people that it was fitted on.
 
     It is grown on a large sample of the model, every record labelled by Bayes' rule, so that it learns the model's
     decision and no noise; cuts are placed afresh among the sampled values. Leaves then count P(y | x).
@@ -272,27 +285,24 @@ def distilled_tree(
     names = [model.attribute_names_[j] for j in model.selected_]
     drawn = Reports({name: sample[j] for name, j in zip(names, model.selected_, strict=True)})
     axes = [Axis(drawn.column(name)) for name in names]
-    answering = [model] if softer is None else [model, softer]
-    answers = [each.bayes([sample[j] for j in each.selected_], DISTILLED_RECORDS) for each in answering]
-    p_class = np.mean(answers, axis=0) * (people / DISTILLED_RECORDS)
+    answers = model.bayes([sample[j] for j in model.selected_], DISTILLED_RECORDS)
+    p_class = answers * (people / DISTILLED_RECORDS)
     decided = Labels.all_weighing(np.argmax(p_class, axis=1), people / DISTILLED_RECORDS, p_class.shape[1])
     floor = LEAST_LEAF * people
     tight = Limits(limits.max_depth, max(limits.min_leaf, floor), max(limits.min_split, 2 * floor), limits.prune)
-    tree, features = clean_tree(drawn, axes, decided, tight)
-    leaves = tree.leaves(clean_values(drawn), np.array([feature.categorical for feature in features]))
+    growth = CleanGrowth(drawn, axes, tight, decided)
+    tree = growth.grow()
+    leaves = tree.leaves(clean_values(drawn), growth.categorical)
     tree.counts = summed_counts(tree, leaves, p_class)
     tree.column[:] = np.where(tree.column < 0, -1, np.array(model.selected_, np.int32)[tree.column])
-    return tree, features
-
-
-def purity(tree: Tree) -> float:
-    """The share of people whose leaf names their class."""
-    counts = tree.counts[tree.column == LEAF]
-    return float(counts.max(axis=1).sum() / max(counts.sum(), 1e-300))
+    return tree, growth.features
 
 
 def summed_counts(tree: Tree, leaves: npt.NDArray[np.int64], mass: Floats) -> Floats:
-    """The mass of the records in each node, from the leaves up."""
+    """Return the mass of the records in each node, summed from the leaves up.
+
+    leaves: the leaf of each record. mass: of each record, one column a class.
+    """
     counts = np.column_stack([np.bincount(leaves, column, tree.column.size) for column in mass.T])
     for node in range(tree.column.size - 1, -1, -1):
         if tree.left[node] >= 0:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sfumato.counts import Reports, encode_known
 from sfumato.domain import as_numbers
 from sfumato.domain.checked import given_flags, given_numbers, given_rows, given_wholes
-from sfumato.evidence import Axis, ColumnCells
+from sfumato.evidence import ColumnCells
 from sfumato.learners.classes import class_codes_in, true_class_shares
 from sfumato.learners.tree.splits import (
     LEAF,
@@ -31,13 +31,16 @@ Values = npt.NDArray[np.float64]
 Shares = npt.NDArray[np.float64]
 Bins = npt.NDArray[Any]
 CLEAR: Shares = np.zeros((0, 0))
+"""Stands for reported classes that are the true ones."""
 CLEAR_BINS = 254
-MOST_BINS = 100_000_000  # nodes times labels of a tree that is read from a file
+"""Bins of a clear column between quantiles: with one for missing values they fit a byte."""
+MOST_BINS = 100_000_000
+"""Nodes times labels of a tree that is read from a file: a hundred megabytes, more than anybody ships."""
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One column as the tree sees it: bins between edges, or one bin a label."""
+    """One column as a tree sees it: bins between edges, or one bin a label."""
 
     name: str
     edges: npt.NDArray[np.float64] | None = None
@@ -46,10 +49,12 @@ class Feature:
 
     @property
     def categorical(self) -> bool:
+        """Whether the column holds labels."""
         return self.labels is not None
 
     @property
     def size(self) -> int:
+        """How many bins, the one for missing values apart."""
         if self.labels is not None:
             return len(self.labels)
         assert self.edges is not None
@@ -76,15 +81,17 @@ class Tree:
 
     @classmethod
     def leaf(cls, counts: npt.NDArray[np.float64]) -> Tree:
-        """A tree of one leaf with these class counts."""
+        """Return a tree of one leaf with these class counts."""
         none, nothing = np.full(1, LEAF, np.int32), np.zeros(1, bool)
         nodes = none, np.full(1, np.nan), none.copy(), none.copy(), nothing, nothing[:, None], counts, np.zeros(1)
         return cls(*nodes, nothing.copy())
 
     @classmethod
     def from_growth(cls, nodes: Nodes, used: int, features: list[Feature], shares: Shares) -> Tree:
-        """Bins become values: a numeric cut without a refined threshold lies at the edge of its bin. Reported classes
-        become true ones."""
+        """Return the tree of grown nodes, the first ``used`` of them, on values in the place of bins.
+
+        A numeric cut without a refined threshold lies at the edge of its bin. Reported classes become true ones.
+        """
         column, place, cut, left, right, missing_left, bins, counts, gains, parts = (part[:used] for part in nodes)
         for j, feature in enumerate(features):
             if feature.edges is not None:
@@ -94,8 +101,10 @@ class Tree:
         return cls(column, cut, left, right, missing_left, bins, counts, gains, parts)
 
     def finished(self, features: list[Feature], prune: bool) -> Tree:
-        """The tree as it is given out, its nodes numbered from the root by left sides first; a split that leaves one
-        side empty is none. Pruned, it is the subtree with the shortest description."""
+        """Return the tree as it is given out, its nodes numbered from the root by left sides first.
+
+        A split that leaves one side empty is none. prune: return the subtree with the shortest description.
+        """
         people = self.counts.sum(axis=1)
         empty = (self.column != LEAF) & ((people[self.left] == 0) | (people[self.right] == 0))
         self.column[empty], self.left[empty], self.right[empty] = LEAF, LEAF, LEAF
@@ -105,7 +114,7 @@ class Tree:
         return self.compact()
 
     def compact(self) -> Tree:
-        """Only the nodes that can be reached from the root."""
+        """Return the tree without the nodes that cannot be reached from the root."""
         kept, waiting = [], [0]
         while waiting:
             node = waiting.pop()
@@ -122,7 +131,7 @@ class Tree:
         return tree
 
     def grafted(self, node: int, other: Tree) -> Tree:
-        """This tree with `other` in the place of a leaf."""
+        """Return this tree with `other` in the place of a leaf."""
         shift = np.int32(self.column.size - 1)  # the root of `other` takes the leaf's place, node k becomes k + shift
         widest = max(self.bins.shape[1], other.bins.shape[1])
         left, right = (np.where(side < 0, LEAF, side + shift) for side in (other.left, other.right))
@@ -136,26 +145,29 @@ class Tree:
 
     @property
     def n_leaves(self) -> int:
+        """How many leaves."""
         return int(np.sum(self.column == LEAF))
 
     def depth(self) -> int:
+        """Return how many splits the deepest leaf is below the root."""
         depths = np.zeros(self.column.size, int)
         for node in np.flatnonzero(self.column != LEAF):
             depths[[self.left[node], self.right[node]]] = depths[node] + 1
         return int(depths.max())
 
     def leaves(self, values: npt.NDArray[np.float64], categorical: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """Return the node at which each record ends; ``values``: one row a column, labels as codes (see `compared`)."""
         return leaves_of(  # type: ignore[no-any-return]
             values, self.column, self.cut, self.left, self.right, self.missing_left, self.bins, categorical
         )
 
     def parts_of(self, node: int) -> tuple[float, float]:
-        """Which parts of the people of a node are on its left and on its right."""
+        """Return which parts of the people of a node are on its left and on its right."""
         left, right = (float(self.counts[side[node]].sum()) for side in (self.left, self.right))
         return (left / (left + right), right / (left + right)) if left + right > 0 else (0.5, 0.5)
 
     def scores(self, values: Values, categorical: npt.NDArray[np.bool_]) -> Values:
-        """The class counts of each record's leaf; of one that goes several ways the weighed mean of their shares."""
+        """Return the class counts of each record's leaf; of one that goes several ways the weighed mean of shares."""
         found = np.asarray(self.counts[self.leaves(values, categorical)])
         asked = np.unique(self.column[self.parts])
         unknown = np.isnan(values) | (categorical[:, None] & (values < 0))
@@ -165,7 +177,7 @@ class Tree:
         return found
 
     def _shares(self, values: Values, unknown: npt.NDArray[np.bool_], categorical: npt.NDArray[np.bool_]) -> Values:
-        """Class shares of records by all the ways that they go; children come after their parents."""
+        """Return class shares of records by all the ways that they go; children come after their parents."""
         weights, found = {0: np.ones(values.shape[1])}, np.zeros((values.shape[1], self.counts.shape[1]))
         for node, j in enumerate(self.column.tolist()):
             weight = weights.pop(node, None)
@@ -184,7 +196,7 @@ class Tree:
         return found
 
     def importances(self, columns: int) -> npt.NDArray[np.float64]:
-        """Each column's share of the gini decrease."""
+        """Return each column's share of the decrease of the gini index."""
         inner = self.column != LEAF
         found = np.bincount(self.column[inner], weights=self.gains[inner], minlength=columns).astype(float)
         return found / found.sum() if found.sum() > 0 else found
@@ -208,7 +220,7 @@ class Tree:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], features: Sequence[Feature], classes: int) -> Tree:
-        """The tree that ``to_dict`` wrote: children after their parents, and every test of a column there is."""
+        """Read the tree that ``to_dict`` wrote; refuse children before their parents and tests of unknown columns."""
         nodes = len(given_rows(data, "attribute"))
         if not nodes:
             raise ValueError("the tree has no node")
@@ -247,14 +259,14 @@ class NodeErrors:
 
 
 def _numbers_or_nan(data: Mapping[str, Any], key: str, nodes: int) -> Values:
-    """A number a node, NaN where none is given."""
+    """Read a number for each node, NaN where none is given."""
     given = given_rows(data, key, nodes)
     numbers = given_numbers({key: [0.0 if one is None else one for one in given]}, key, (nodes,))
     return np.where([one is None for one in given], np.nan, numbers)
 
 
 def _left_bins(data: Mapping[str, Any], nodes: int, features: Sequence[Feature]) -> npt.NDArray[np.bool_]:
-    """Which labels go left at each node."""
+    """Read which labels go left at each node."""
     widest = max((len(feature.labels) for feature in features if feature.labels is not None), default=0) + 1
     if nodes * widest > MOST_BINS:
         raise ValueError(f"a tree of {nodes:,} nodes with {widest - 1:,} labels is larger than sfumato makes")
@@ -273,7 +285,10 @@ def _widened(bins: npt.NDArray[np.bool_], widest: int) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop growing, and whether to prune."""
+    """When to stop growing, and whether to prune.
+
+    max_depth: splits on the way to a leaf. min_leaf, min_split: people of a leaf, and of a node that is split.
+    """
 
     max_depth: int
     min_leaf: float
@@ -281,14 +296,14 @@ class Limits:
     prune: bool
 
     def least_bits(self, features: Sequence[Feature], classes: int) -> float:
-        """No subtree takes fewer bits than this beyond its leaves' entropy, so smaller nodes need not be split."""
+        """Return the fewest bits that a split takes beyond its leaves' entropy: smaller nodes need not be split."""
         if not self.prune:
             return -1.0
         fewest_cuts = max(min(feature.size for feature in features) - 1, 1)
         return float(np.log2(len(features)) + np.log2(fewest_cuts) + 2.0 + 1.65 * min(classes - 1, 1))
 
     def bounds(self, features: Sequence[Feature], classes: int, nodes: int = 0) -> Bounds:
-        """The same for the compiled loops, which make room for so many nodes."""
+        """Return these limits for the compiled loops, which make room for so many nodes."""
         bits = self.least_bits(features, classes)
         return Bounds(self.max_depth, self.min_leaf, self.min_split, bits, nodes, classes)
 
@@ -308,24 +323,27 @@ class Labels:
 
     @classmethod
     def of(cls, reports: Reports) -> Labels:
+        """Return the classes and weights of reports in memory."""
         group, classes = class_codes_in(reports), len(reports.classes or ())
         small = group.astype(np.uint8) if classes <= 256 else group
         return cls(small, reports.weights, shares_of(reports), classes)
 
     @classmethod
     def all_weighing(cls, group: npt.NDArray[np.int64], weight: float, classes: int) -> Labels:
-        """Clear classes of records that all weigh the same, to so few digits that sums are exact."""
+        """Return clear classes of records that all weigh the same, to so few digits that sums are exact."""
         return cls(group, np.full(group.size, float(np.float32(weight))), CLEAR, classes)
 
     @property
     def total(self) -> float:
+        """How much all records weigh."""
         return float(self.group.size if self.weight is None else self.weight.sum())
 
     def of_records(self, records: Records) -> Labels:
+        """Return those of some records."""
         return replace(self, group=self.group[records], weight=None if self.weight is None else self.weight[records])
 
     def binned(self, codes: Bins, features: Sequence[Feature], values: Values | None) -> Binned:
-        """What the compiled loops read: bins, classes and, where cuts are placed among them, the values."""
+        """Return what the compiled loops read: bins, classes and, where cuts are placed among them, the values."""
         sizes = np.array([feature.size for feature in features], np.int64)
         categorical = np.array([feature.categorical for feature in features])
         plain = self.weight is None and (sizes.max() + 1) * self.classes <= 1 << 16
@@ -335,12 +353,12 @@ class Labels:
 
 
 def shares_of(reports: Reports) -> Shares:
-    """How much of a reported class counts for each true one; nothing is said where they are the same."""
+    """Return how much of a reported class counts for each true one, or CLEAR where they are the same."""
     return CLEAR if reports.label_channel is None else np.ascontiguousarray(true_class_shares(reports))
 
 
 def compared(features: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]) -> Values:
-    """What a tree compares of records of true values, by column: numbers, and codes of labels."""
+    """Return what a tree compares of records of true values, one row a column: numbers, and codes of labels."""
     values = np.empty((len(columns), len(columns[0])))
     for j, (feature, column) in enumerate(zip(features, columns, strict=True)):
         values[j] = as_numbers(column) if feature.labels is None else encode_known(feature.labels, column)
@@ -348,11 +366,12 @@ def compared(features: Sequence[Feature], columns: Sequence[npt.NDArray[Any]]) -
 
 
 def feature_of(cells: ColumnCells) -> Feature:
+    """Return a column in these cells as a tree sees it."""
     return Feature(cells.name, cells.edges, cells.labels, cells.integer)
 
 
 def empty_bins(features: Sequence[Feature], records: int) -> Bins:
-    """A bin for every column and record, in the smallest whole numbers that hold all of them."""
+    """Return room for the bin of every column and record, in the smallest whole numbers that hold all of them."""
     widest = max(feature.size for feature in features)
     return np.empty((len(features), records), np.min_scalar_type(widest))
 
@@ -360,7 +379,10 @@ def empty_bins(features: Sequence[Feature], records: int) -> Bins:
 def grown_tree(
     codes: Bins, features: list[Feature], labels: Labels, limits: Limits, values: Values | None = None
 ) -> Tree:
-    """A tree on records in bins; cuts are refined among the actual values where they are given."""
+    """Grow a tree on records in bins, depth first; cuts are refined among the actual values where they are given.
+
+    codes: the bin of each record, one row a column.
+    """
     records = codes.shape[1]
     leaves = min(labels.total / limits.min_leaf if limits.min_leaf > 0 else records, records)
     most = min(int(2 * leaves) + 3, 2 ** min(limits.max_depth + 1, 40) - 1)
@@ -369,19 +391,8 @@ def grown_tree(
     return Tree.from_growth(nodes, used, features, labels.shares)
 
 
-def clean_tree(reports: Reports, axes: Sequence[Axis], labels: Labels, limits: Limits) -> tuple[Tree, list[Feature]]:
-    """A tree on true values: bins between quantiles find the split, the actual values beside it place the cut."""
-    cells = [axis.at(CLEAR_BINS) for axis in axes]
-    features = [feature_of(cut) for cut in cells]
-    codes = empty_bins(features, len(reports))
-    for j, cut in enumerate(cells):
-        codes[j] = reports.cells_of(cut.name, cut.cell_of_code, cut.size)
-    tree = grown_tree(codes, features, labels, limits, clean_values(reports))
-    return tree.finished(features, limits.prune), features
-
-
 def clean_values(reports: Reports) -> Values:
-    """Numbers as they are, categories as codes, one row a column."""
+    """Return reports of clear columns: numbers as they are, categories as codes, one row a column."""
     columns = [reports.column(name) for name in reports.names]
     numbers = (as_numbers(reports.values(each.name)) if each.labels is None else each.present for each in columns)
     return np.array(list(numbers), float)

@@ -16,7 +16,9 @@ from scipy.special import xlogy
 from sfumato.domain import Codes, Floats
 
 LEAF = -1
+"""Stands for the column that a leaf tests."""
 NO_SPLIT = (0.0, LEAF, -1, False, np.zeros(0, bool), False)
+"""The split of a node that no split improves."""
 Split = tuple[float, int, int, bool, npt.NDArray[np.bool_], bool]
 """Gain, column, place in the order of its bins, whether missing values go left, the bins that do, and whether nobody's
 value was missing, so that nothing says where they belong."""
@@ -71,7 +73,7 @@ class Nodes(NamedTuple):
 
 
 def bin_and_class(codes: npt.NDArray[Any], group: npt.NDArray[Any], classes: int) -> npt.NDArray[np.uint16]:
-    """bin · classes + class of every record, one row a record, so that counting reads each record in one go."""
+    """Return bin · classes + class of every record, one row a record, so that counting reads each in one go."""
     pairs = np.empty(codes.shape[::-1], np.uint16)
     for j, column in enumerate(codes):
         pairs[:, j] = column.astype(np.uint16) * np.uint16(classes) + group
@@ -79,7 +81,7 @@ def bin_and_class(codes: npt.NDArray[Any], group: npt.NDArray[Any], classes: int
 
 
 def histogram_of(data: Binned, records: npt.NDArray[np.int32], classes: int) -> Floats:
-    """How much the records of each reported class weigh in each bin of each column: [j, bin, y']."""
+    """Sum how much the records of each reported class weigh in each bin of each column, as [column, bin, class]."""
     found = np.zeros((data.sizes.size, int(data.sizes.max()) + 1, classes))
     if data.weight is None:
         _count_pairs(data.pairs, records, found.reshape(data.sizes.size, -1))
@@ -105,7 +107,7 @@ def _sum_weights(codes: Any, group: Any, weight: Any, records: Any, found: Any) 
 
 
 def true_counts(reported: Floats, shares: Floats) -> Floats:
-    """Counts of true classes from those of reported ones: Σ_y' reported[…, y'] · shares[y', y]."""
+    """Return counts of true classes from those of reported ones, Σ_y' reported[…, y'] · shares[y', y]."""
     return reported @ shares if shares.size else reported
 
 
@@ -115,9 +117,9 @@ def true_counts(reported: Floats, shares: Floats) -> Floats:
 def best_split(
     sizes: Codes, categorical: npt.NDArray[np.bool_], reported: Floats, told: Floats, shares: Floats, least: float
 ) -> Split:
-    """The first of the splits that gain most, among those that leave `least` people on both sides.
+    """Return the first of the splits that gain most, among those that leave `least` people on both sides.
 
-    reported[j, bin, y'] and told[y'] count reported classes.
+    sizes: bins of each column. reported[column, bin, y'] and told[y'] count reported classes, of the bins and of all.
     """
     histogram, counts = true_counts(reported, shares), true_counts(told, shares)
     orders = {int(j): order_of_bins(histogram[j, : sizes[j]], counts) for j in np.flatnonzero(categorical)}
@@ -136,7 +138,7 @@ def best_split(
 
 @njit(cache=True)
 def best_place(table: Any, counts: Any, sizes: Any, least: float) -> Any:
-    """(gain, column, side, place) of the first split that gains most; column −1 if none gains anything.
+    """Return (gain, column, side, place) of the first split that gains most; column −1 if none gains anything.
 
     Bins up to `place` go left, on side 1 with the missing ones. Loops alone: they are compiled in a tenth of the time
     that sums of arrays take.
@@ -167,7 +169,7 @@ def best_place(table: Any, counts: Any, sizes: Any, least: float) -> Any:
 
 @njit(cache=True)
 def purity_of_sides(left: Any, counts: Any) -> float:
-    """Σ_y L_y²/L + Σ_y R_y²/R of non-negative parts."""
+    """Return Σ_y L_y²/L + Σ_y R_y²/R of the non-negative parts of the counts on both sides."""
     of_left, of_right, on_left, on_right = 0.0, 0.0, 1e-300, 1e-300
     for y in range(counts.size):
         here, there = max(left[y], 0.0), max(counts[y] - left[y], 0.0)
@@ -177,7 +179,7 @@ def purity_of_sides(left: Any, counts: Any) -> float:
 
 
 def order_of_bins(table: Floats, counts: Floats) -> Codes:
-    """Categories from left to right, by their share of the node's majority class; empty ones last."""
+    """Return categories from left to right, by their share of the node's majority class; empty ones last."""
     total = table.sum(axis=1)
     share = np.divide(table[:, np.argmax(counts)], total, out=np.full(total.size, 2.0), where=total > 0)
     return np.argsort(share, kind="stable")
@@ -187,14 +189,14 @@ def order_of_bins(table: Floats, counts: Floats) -> Codes:
 
 
 def beside(table: Floats, size: int, place: int, missing_left: bool) -> tuple[int, Floats]:
-    """(the filled bin that follows the boundary after `place`, the counts of all that is left of bin `place`)."""
+    """Return the filled bin that follows the boundary after `place`, and the counts of all left of bin `place`."""
     filled = np.flatnonzero(np.abs(table[place + 1 : size - 1]).sum(axis=1))
     after = place + 1 + int(filled[0]) if filled.size else size - 1
     return after, table[:place].sum(axis=0) + (table[size] if missing_left else 0.0)
 
 
 def best_cut(values: Floats, rows: Floats, left: Floats, told: Floats, shares: Floats, least: float) -> float:
-    """The best threshold among sorted values, rows[k, y'] counted at values[k], with `left` below them; NaN if none."""
+    """Return the best threshold among sorted values, rows[k, y'] of them at values[k] and `left` below; NaN if none."""
     if not values.size:
         return float("nan")
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
@@ -212,7 +214,7 @@ def best_cut(values: Floats, rows: Floats, left: Floats, told: Floats, shares: F
 def refined_cut(
     data: Binned, records: npt.NDArray[np.int32], split: Split, table: Floats, told: Floats, least: float
 ) -> float:
-    """The best threshold among the actual values in the two filled bins beside the boundary; NaN if there is none."""
+    """Return the best threshold among the values in the two filled bins beside a split's boundary; NaN if none."""
     _, j, place, missing_left, _, _ = split
     after, left = beside(table[j], int(data.sizes[j]), place, missing_left)
     bins = data.codes[j, records]
@@ -227,7 +229,7 @@ def refined_cut(
 def sides_of(
     data: Binned, records: npt.NDArray[np.int32], split: Split, cut: float
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The records in left bins or, with a cut, of values below it; and the others."""
+    """Return the records in left bins or, with a cut, of values below it; and the others."""
     _, j, _, missing_left, bins, _ = split
     if np.isnan(cut) or data.values is None:
         return by_bins(data.codes[j], bins, records)  # type: ignore[no-any-return]
@@ -238,6 +240,7 @@ def sides_of(
 
 @njit(cache=True)
 def by_bins(column: Any, bins: Any, records: Any) -> Any:
+    """Return the records whose bin goes left, and the others."""
     left, right, kept = np.empty_like(records), np.empty_like(records), 0
     for i in range(records.size):
         record = records[i]
@@ -250,6 +253,7 @@ def by_bins(column: Any, bins: Any, records: Any) -> Any:
 
 
 def empty_nodes(most: int, bins: int, classes: int) -> Nodes:
+    """Return room for so many nodes, all of them leaves."""
     none = np.full((4, most), LEAF, np.int32)
     return Nodes(
         none[0], none[1], np.full(most, np.nan), none[2], none[3], np.zeros(most, bool), np.zeros((most, bins), bool),
@@ -258,7 +262,7 @@ def empty_nodes(most: int, bins: int, classes: int) -> Nodes:
 
 
 def grow(data: Binned, bounds: Bounds, order: npt.NDArray[np.int32]) -> tuple[Nodes, int]:
-    """The nodes of a tree grown depth first on the records in `order`, and how many they are.
+    """Grow a tree depth first on the records in `order`; return its nodes and how many they are.
 
     The smaller child's histogram is counted, the larger one's is its parent's less that; weights are such that sums
     and differences of them are exact.
@@ -285,7 +289,7 @@ def grow(data: Binned, bounds: Bounds, order: npt.NDArray[np.int32]) -> tuple[No
 
 
 def stays_leaf(told: Floats, depth: int, shares: Floats, bounds: Bounds) -> bool:
-    """Whether a node with these counts of reported classes is too deep, too small, pure or not worth a split."""
+    """Say whether a node with these counts of reported classes is too deep, too small, pure or not worth a split."""
     counts = true_counts(told, shares)
     total = counts.sum()
     if depth >= bounds.depth or total < bounds.split or counts.max() >= total * (1 - 1e-12):
@@ -296,7 +300,7 @@ def stays_leaf(told: Floats, depth: int, shares: Floats, bounds: Bounds) -> bool
 def split_node(
     data: Binned, bounds: Bounds, nodes: Nodes, node: int, table: Floats, records: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The records of both sides of the best split, noted in `nodes`; none on one side where the node stays a leaf."""
+    """Split a node at its best, noted in `nodes`; return the records of both sides, none on one if it stays a leaf."""
     told = nodes.counts[node]
     split = best_split(data.sizes, data.categorical, table, told, data.shares, bounds.leaf)
     gain, j, place, missing_left, bins, parts = split
@@ -313,7 +317,10 @@ def split_node(
 
 
 def code_length(counts: Floats) -> Floats:
-    """Bits for the classes of nodes (Mehta, Rissanen, Agrawal 1995): entropy plus the price of their k−1 shares."""
+    """Return the bits that the classes of nodes take: entropy plus the price of their k−1 shares.
+
+    After Mehta, Rissanen and Agrawal (1995). counts: of classes, along the last axis.
+    """
     classes, parts = counts.shape[-1], np.maximum(counts, 0.0)
     total = parts.sum(axis=-1)
     bits = (xlogy(total, total) - xlogy(parts, parts).sum(axis=-1)) / log(2)

@@ -10,7 +10,7 @@ from sfumato.microdata.methods.treatment import tail_size
 
 
 def extreme_people(scene: Scene) -> IntruderFinding | None:
-    """Look for the people with the few largest or smallest values of each column, by rank.
+    """Attack a release at the ends of its columns: link the people with the few largest or smallest values by rank.
 
     All of them are looked for, so the share is exact. None where no column has ends.
     """
@@ -30,8 +30,7 @@ def extreme_people(scene: Scene) -> IntruderFinding | None:
 
 
 def _found_at_end(truth: Floats, released: Floats) -> list[float]:
-    """Return for each person with one of the largest values the chance that the released record of their rank is
-    theirs.
+    """Return the chances, one for each person with one of the largest values, that the record of their rank is theirs.
 
     Released records with equal values share the chance.
     """
@@ -46,7 +45,7 @@ def _found_at_end(truth: Floats, released: Floats) -> list[float]:
 
 
 def visible_extremes(scene: Scene) -> IntruderFinding | None:
-    """Look whether the largest and smallest values that one person alone has are in the release.
+    """Attack a release by looking whether largest and smallest values that one person alone has stand in it.
 
     Only values far from the next one count. None where there are none.
     """

@@ -44,7 +44,7 @@ finite.
 
 @dataclass(frozen=True)
 class Clue:
-    """One thing that an intruder compares: the person's true value beside that of each released record.
+    """A column that an intruder compares: the true values of people beside those of all released records.
 
     Numbers have a squared distance; labels (``label``) are equal (0) or not (1), missing ones among them. Both are
     multiplied by ``weight``, one number for all or one a person.
@@ -64,7 +64,10 @@ class Clue:
 
 
 def clue(scene: Scene, index: int, weight: Floats | float = 1.0) -> Clue:
-    """Return a column as a clue: numbers in standard deviations, missing ones as their mean; labels as labels."""
+    """Return the column with this index as a clue, by which an intruder compares people with released records.
+
+    Numbers are in standard deviations, missing ones are the mean; labels stay labels.
+    """
     truth, released = scene.true_values[:, index], scene.released_values[:, index]
     if scene.is_label[index]:
         return Clue(np.nan_to_num(truth, nan=-1), np.nan_to_num(released, nan=-1), weight, label=True)
@@ -74,19 +77,19 @@ def clue(scene: Scene, index: int, weight: Floats | float = 1.0) -> Clue:
 
 
 def clues(scene: Scene, indices: Sequence[int] | None = None) -> list[Clue]:
-    """Return columns as clues; None: all of them."""
+    """Return columns as clues, by which an intruder compares people with released records; ``indices``: None: all."""
     return [clue(scene, index) for index in (range(len(scene.names)) if indices is None else indices)]
 
 
 def must_fit(scene: Scene, indices: Sequence[int]) -> list[Clue]:
-    """Return columns as clues that compare values exactly, missing ones too."""
+    """Return columns as clues by which an intruder compares whether values are equal, missing ones too."""
     exact = (np.nan_to_num(values[:, indices], nan=np.inf) for values in (scene.true_values, scene.released_values))
     columns = zip(*(values.T for values in exact), strict=True)
     return [Clue(truth, released, label=True) for truth, released in columns]
 
 
 def hits(scene: Scene, near: Sequence[Clue], exact: Sequence[Clue] = ()) -> Floats:
-    """Return for each person looked for the chance that the chosen record is their own.
+    """Return for each person looked for the chance that the released record which an intruder chooses is their own.
 
     Chosen is the nearest by the clues ``near`` among the records with the fewest mismatches in ``exact``, ties at
     random.
@@ -103,8 +106,9 @@ def hits(scene: Scene, near: Sequence[Clue], exact: Sequence[Clue] = ()) -> Floa
 
 
 def chance_of_own(distance: Floats, own_index: Codes) -> Floats:
-    """Return 1/(number of records as near as one's own), and 0 where another record is nearer.
+    """Return for each person the chance that the nearest record, ties at random, is their own.
 
+    That is 1/(number of records as near as one's own), and 0 where another record is nearer.
     ``distance[person, record]``; ``own_index``: the index of each person's own record.
     """
     mine = distance[np.arange(len(own_index)), own_index]
@@ -114,7 +118,7 @@ def chance_of_own(distance: Floats, own_index: Codes) -> Floats:
 
 
 def _sum(parts: Sequence[Clue], people: slice, scene: Scene) -> Floats:
-    """Return the distances of people from all released records, summed over the compared columns: [person, record]."""
+    """Return the distances of people from all released records, summed over clues (columns): [person, record]."""
     total = np.zeros((people.stop - people.start, scene.rows.size), dtype=np.float32)
     for part in parts:
         total += part.distance(people)
@@ -158,7 +162,10 @@ def _value(field: Field, value: float) -> str:
 
 
 def smallest_share(groups: Column) -> float:
-    """Return the mean chance to find somebody by guessing inside their group (number of groups / number of records)."""
+    """Return the mean chance to find somebody by guessing among the records of their group, such as a leaf.
+
+    It is (number of groups)/(number of records). ``groups``: the group of each record.
+    """
     count = np.unique(groups, return_counts=True)[1]
     return float(count.size / count.sum())
 
@@ -167,13 +174,16 @@ def smallest_share(groups: Column) -> float:
 
 
 def nearest(scene: Scene) -> IntruderFinding:
-    """Take the released record that is nearest by all attributes."""
+    """Attack a release by taking for each person the released record nearest by all attributes; return who is found."""
     story = "knows every attribute of a person exactly and takes the nearest released record"
     return linked(scene, "nearest match", story, hits(scene, clues(scene)), 1 / scene.rows.size, "the nearest")
 
 
 def nearest_on_quasi_identifiers(scene: Scene) -> IntruderFinding | None:
-    """Take the record that is nearest by the quasi-identifiers; None where these are all columns, or none."""
+    """Attack a release by taking for each person the record nearest by what others may know (quasi-identifiers).
+
+    Returns how many people are found; None where these are all columns, or none.
+    """
     quasi = scene.release.roles.having("quasi-identifier")
     indices = [index for index, name in enumerate(scene.names) if name in quasi]
     if not 0 < len(indices) < len(scene.names) - (scene.release.original.target in scene.names):
@@ -190,9 +200,10 @@ def linked_by_attributes(release: Release, draws: Draws) -> float:
 
 
 def exact_on_kept(scene: Scene) -> IntruderFinding | None:
-    """Take the nearest record among those with the person's exact values in columns that stay in nine records of ten.
+    """Attack a release by the columns that hardly changed: take the nearest of the records equal to the person there.
 
-    None where there is no such column.
+    Those are the columns that stay in nine records of ten; None where there is no such column. Returns how many people
+    are found.
     """
     indices = np.flatnonzero(scene.unchanged).tolist()
     if not indices:
@@ -205,8 +216,11 @@ def exact_on_kept(scene: Scene) -> IntruderFinding | None:
 
 
 def pattern_of_gaps(scene: Scene) -> IntruderFinding | None:
-    """Take the nearest record among those with the person's pattern of missing values; None where nothing is
-    missing."""
+    """Attack a release by linking each person to one of its records, by which of the person's values are missing.
+
+    The intruder knows the person's true values, and takes the nearest released record among those with the same values
+    missing. Returns how many people are found; None where nothing is missing.
+    """
     truth, released = np.isnan(scene.true_values), np.isnan(scene.released_values)
     indices = np.flatnonzero(truth.any(axis=0) | released.any(axis=0))
     if not indices.size:
@@ -219,7 +233,10 @@ def pattern_of_gaps(scene: Scene) -> IntruderFinding | None:
 
 
 def order_of_rows(scene: Scene) -> IntruderFinding:
-    """Take the record in the same row as the person has in the original."""
+    """Attack a release by its order: take for each person the record in the row that they have in the original table.
+
+    Returns how many people are found.
+    """
     release = scene.release
     n = len(release.original.y)
     is_own = np.ones(n) if release.rows is None else (release.rows == np.arange(n)).astype(float)
@@ -234,16 +251,20 @@ def order_of_rows(scene: Scene) -> IntruderFinding:
 
 
 def informed(scene: Scene) -> IntruderFinding:
-    """Take the likeliest record, with columns weighed by how much each moved."""
+    """Attack a release by taking for each person the likeliest record, knowing how much the noise moved each column.
+
+    Columns count by what they still tell. Returns how many people are found.
+    """
     chances = hits(scene, [weighed(clue(scene, index)) for index in range(len(scene.names))])
     story = "knows every attribute of a person and how much each was moved, and weighs them by what they still tell"
     return linked(scene, "weighed match", story, chances, 1 / scene.rows.size, "the likeliest")
 
 
 def ranks_in_leaves(scene: Scene) -> IntruderFinding | None:
-    """Look in the person's leaf alone for the record with the nearest ranks inside the leaf, or the nearest values.
+    """Attack a release by looking for each person only in their leaf of the tree that confined the noise.
 
-    The best of four ways is returned; None where there are no leaves.
+    Taken is the record with the nearest values, or the nearest ranks inside the leaf; returned is the result of the
+    best of four ways. None where there are no leaves.
     """
     if scene.leaves is None:
         return None
@@ -263,8 +284,9 @@ def ranks_in_leaves(scene: Scene) -> IntruderFinding | None:
 
 
 def weighed(part: Clue, leaves: tuple[Codes, Codes] | None = None) -> Clue:
-    """Return a clue with the weight that likelihood gives it (see the head of this module).
+    """Return a clue (compared column) with the weight that it has for an intruder who knows how the noise moved it.
 
+    Likelihood gives the weight (see the head of this module).
     ``leaves``: of the true and the released records; values then are differences from the leaf's mean.
     """
     if part.label:
@@ -302,7 +324,7 @@ def _ranks(values: Floats, leaf: Codes) -> Floats:
 
 
 def _centred(values: Floats, leaf: Codes) -> Floats:
-    """Return the difference of each value from its leaf's mean."""
+    """Return the difference of each value from the mean of its leaf. ``leaf``: the leaf of each value."""
     count = np.maximum(np.bincount(leaf), 1)
     return np.asarray(values - (np.bincount(leaf, values) / count)[leaf])
 
@@ -311,9 +333,10 @@ def _centred(values: Floats, leaf: Codes) -> Floats:
 
 
 def labels_as_labels(scene: Scene) -> IntruderFinding | None:
-    """Take the record that shares the most and the rarest labels, numbers of few values among them.
+    """Attack a release by taking for each person the record that shares the most and the rarest labels with them.
 
-    None where there are fewer than two such columns.
+    Numbers of few values count as labels; None where there are fewer than two such columns. Returns how many people are
+    found.
     """
     few = [np.unique(column[~np.isnan(column)]).size <= FEW for column in scene.true_values.T]
     indices = np.flatnonzero(scene.is_label | np.array(few)).tolist()
@@ -325,7 +348,10 @@ def labels_as_labels(scene: Scene) -> IntruderFinding | None:
 
 
 def equal_values(scene: Scene) -> IntruderFinding:
-    """Take the record that shares the most and the rarest values, of all columns, and then is the nearest."""
+    """Attack a release by taking for each person the record that shares the most and the rarest values with them.
+
+    Of all columns; among equals the nearest record. Returns how many people are found.
+    """
     near = [Clue(part.true, part.released, NEXT * part.weight, part.label) for part in clues(scene)]
     chances = hits(scene, [*_compared(scene, list(range(len(scene.names)))), *near])
     story = "looks for values that stayed as they were, the rare ones counting most, then for the nearest record"
@@ -334,20 +360,21 @@ def equal_values(scene: Scene) -> IntruderFinding:
 
 
 def _compared(scene: Scene, indices: list[int]) -> list[Clue]:
-    """Return columns as clues that compare values exactly, weighed by how rare each person's value is."""
+    """Return columns as clues by which an intruder compares whether values are equal, rare values counting most."""
     return [Clue(part.true, part.released, _surprise(part.true), label=True) for part in must_fit(scene, indices)]
 
 
 def _surprise(truth: Floats) -> Floats:
-    """Return −log of the share of people with each person's label."""
+    """Return for each person how surprising their label is: −log of the share of people who have it."""
     _, codes, count = np.unique(truth, return_inverse=True, return_counts=True)
     return np.asarray(-np.log(count / count.sum())[codes])
 
 
 def everybody_at_once(scene: Scene) -> IntruderFinding:
-    """Assign all released records of a leaf to people at once so that the sum of distances is smallest.
+    """Attack a release by giving all released records of a leaf to people at once, so that together they fit best.
 
-    Without leaves all records are one leaf; of a leaf of more than TOGETHER people a part is assigned.
+    The sum of distances is made smallest; returned is how many people are found. Without leaves all records are one
+    leaf; of a leaf of more than TOGETHER people a part is assigned.
     """
     none = np.zeros(scene.rows.size, dtype=np.int64)
     known_leaf, seen_leaf = (none, none) if scene.leaves is None else scene.leaves

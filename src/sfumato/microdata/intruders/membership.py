@@ -40,7 +40,10 @@ Few false alarms, or as many right answers as possible: the two ends of what att
 
 @dataclass(frozen=True)
 class Halves:
-    """True records, the half of the table that each is in (0 or 1), and the releases of both halves."""
+    """A table split into two halves, each released apart, so that every person is in one release and not in the other.
+
+    ``original``: true records. ``half``: the half, 0 or 1, that each is in. ``releases``: of both halves.
+    """
 
     original: Microdata
     half: Codes
@@ -58,7 +61,7 @@ class Halves:
         return cls(scene.release.original.take(rows[:PEOPLE]), half[:PEOPLE], (first, second))
 
     def nearest(self, names: list[str] | None = None) -> tuple[tuple[Codes, Floats], tuple[Codes, Floats]]:
-        """Find the nearest record of each release for every person: (indices, distances) twice.
+        """Find for every person the nearest record of each of the two releases: (indices, distances) twice.
 
         ``names``: the attributes that distances are measured on (None: all).
         """
@@ -111,7 +114,9 @@ def gain(with_person: Floats, without: Floats, z: float) -> tuple[float, float]:
 
 
 def membership(halves: Halves) -> IntruderFinding:
-    """Guess who was in the table by whether a released record is near; of the people half were, so guessing gives 1/2.
+    """Attack a release by guessing who was in the table: whoever has a released record near them.
+
+    Returns how many guesses are right; of the people half were in it, so blind guessing gives 1/2.
     """
     z = float(ndtri(1 - (1 - CONFIDENCE) / len(THRESHOLDS)))
     inside, outside = halves.crossed(*(distance for _, distance in halves.nearest()))
@@ -128,14 +133,20 @@ def membership(halves: Halves) -> IntruderFinding:
 
 
 def sensitive_values(scene: Scene, halves: Halves) -> list[IntruderFinding]:
-    """Guess each sensitive column from the nearest released record by the others; one result a column."""
+    """Attack a release by guessing each person's sensitive values from the released record nearest by other columns.
+
+    Returns a list of one result a sensitive column.
+    """
     sensitive = scene.release.roles.having("sensitive")
     others = [name for name in halves.original.names if name not in sensitive]
     return [_guessed(halves, name, others) for name in sensitive] if others else []
 
 
 def _guessed(halves: Halves, name: str, others: list[str]) -> IntruderFinding:
-    """Guess one sensitive column from the nearest released record by the columns ``others``."""
+    """Guess the sensitive column ``name`` of each person from the released record nearest by the columns ``others``.
+
+    Returns how often the guess is right for people in the table, and for people who are not.
+    """
     (first, _), (second, _) = halves.nearest(others)
     guesses = (column_of(half, name)[rows] for half, rows in zip(halves.releases, (first, second), strict=True))
     truth = column_of(halves.original, name)

@@ -37,7 +37,7 @@ Aim = Literal["find", "guess"]
 
 @dataclass(frozen=True)
 class IntruderFinding:
-    """The result of one intruder's attack.
+    """The result of one intruder's attack on a release: how many people were found, or guessed right about.
 
     ``name`` and ``story``: what the intruder knows and does. ``aim``: "find" people's records, or "guess" something
     about them. ``found``: the share of people found or guessed. ``at_most``: the upper 99 % limit of that share.
@@ -133,7 +133,10 @@ class Scene:
 
     @cached_property
     def leaves(self) -> tuple[Codes, Codes] | None:
-        """The leaf of each true and of each released record in the pattern tree; None where the tree has no cut."""
+        """The leaf of the pattern tree that each true and each released record lies in, as two arrays of node numbers.
+
+        None where the tree has no cut.
+        """
         if self.release.leaves is None or self.release.leaves.nodes.size == 1:
             return None
         nodes, fields = self.release.leaves.nodes, len(self.release.original.fields)

@@ -32,7 +32,10 @@ APART = 1e6
 
 
 def best_subset(scene: Scene) -> IntruderFinding:
-    """Take the nearest record by the subset of columns that finds most people."""
+    """Attack a release by part of the columns: take for each person the record nearest by the best subset of columns.
+
+    Best is the subset that finds most people; returned is how many it finds.
+    """
     parts, leaf = clues(scene), _leaf(scene)
     search = _Search([*parts, *leaf], scene)
     finalists = search.best(len(parts), bool(leaf))
@@ -47,7 +50,7 @@ def best_subset(scene: Scene) -> IntruderFinding:
 
 
 def _leaf(scene: Scene) -> list[Clue]:
-    """Return the clue that a record is in the person's leaf; nothing where there are no leaves."""
+    """Return a list with the clue whether a record is in the person's leaf of the tree; empty without leaves."""
     if scene.leaves is None:
         return []
     truth, released = scene.leaves
@@ -61,8 +64,9 @@ def _measured(scene: Scene, parts: list[Clue], leaf: list[Clue], chosen: Floats)
 
 
 class _Search:
-    """The search for subsets: distances of many subsets at once are a matrix product of weights and columns' distances.
+    """The search for the subset of columns by which an intruder finds most people.
 
+    Distances by many subsets at once are a matrix product of the subsets' weights and the columns' distances.
     ``distance[column, person, record]``; ``shares_found``: the share of people found by each subset tried.
     """
 
@@ -82,7 +86,10 @@ class _Search:
         return len(self.shares_found)
 
     def best(self, columns: int, has_leaf: bool) -> list[Floats]:
-        """Search and return the best subsets, as weights of the columns (and of the leaf, where there are leaves)."""
+        """Search and return a list of the best subsets of columns, each as an array of one weight a column.
+
+        ``columns``: how many there are. ``has_leaf``: a last weight is for being in the same leaf of the tree.
+        """
         wanted = self._candidates(columns)
         if has_leaf:
             wanted = np.vstack([np.column_stack([wanted, np.full(len(wanted), far)]) for far in (0.0, APART)])
@@ -107,7 +114,10 @@ class _Search:
         return np.vstack([np.eye(columns), np.ones((1, columns)), both, chosen]).astype(np.float32)
 
     def _climb(self, start: Floats, columns: int) -> None:
-        """Add or leave out one column after the other, as long as more people are found."""
+        """Improve a subset (``start``): add or leave out one column after the other, as long as more people are found.
+
+        The subsets that are tried are remembered in ``shares_found``.
+        """
         here, height = start, self.shares(start[None])[0]
         for _ in range(ROUNDS):
             around = np.tile(here, (columns, 1))
@@ -128,7 +138,7 @@ class _Search:
         return np.array([self.shares_found[row.tobytes()] for row in wanted])
 
     def _measure(self, wanted: Floats) -> Floats:
-        """Measure the share of people found by each subset."""
+        """Measure the share of people found by each subset of columns (rows of weights), one number each."""
         columns, people, records = self.distance.shape
         total, step = np.zeros(len(wanted)), max(1, CELLS // (len(wanted) * records))
         for start in range(0, people, step):

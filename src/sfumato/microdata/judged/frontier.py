@@ -29,7 +29,7 @@ from sfumato.prose import percent
 
 @dataclass(frozen=True)
 class Point:
-    """The risk and the utility of one release.
+    """The risk and the utility of one release, a point in the chart of several.
 
     ``risk``: of the worst intruder, whose name is ``worst``. ``accuracy``: the mean accuracy (R² for a numeric target)
     of learners trained on the release; ``by_classifier``: that of each.
@@ -85,7 +85,10 @@ class Frontier:
 
 
 def usual_methods(*chosen: Method) -> list[Method]:
-    """Return `Donors`, `Gadp`, `Swap` and the methods ``chosen``, each with less and with more noise."""
+    """Return a list of the methods of release to compare: `Donors`, `Gadp`, `Swap` and those ``chosen``.
+
+    Each stands there several times, with less and with more noise.
+    """
     kinds = {method.name: method for method in (Donors(), Gadp(), Swap(), *chosen)}
     return [variant for method in kinds.values() for variant in method.varied()]
 
@@ -118,7 +121,7 @@ def find_frontier(
 
 
 def _point(release: Release, scores: Sequence[Score]) -> Point:
-    """Return the risk of a release and the mean of its scores."""
+    """Return the risk of a release (of the worst intruder) and its utility: the mean of its learners' scores."""
     worst = max(send_intruders(release, Draws(0)), key=lambda finding: finding.risk)
     by_learner = {score.learner: score.released for score in scores}
     accuracy, amount = float(np.mean(list(by_learner.values()))), float(release.terms.amount.max())
@@ -134,7 +137,7 @@ def _sampled(table: Any, target: str | None, options: Mapping[str, Any]) -> Any:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Silence `PatternWarning`: patterns that a release loses show in what is learnt from it."""
+    """Silence warnings of lost patterns inside the block: releases that are compared are judged by their scores."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PatternWarning)
         yield

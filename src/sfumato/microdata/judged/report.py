@@ -65,12 +65,15 @@ class ReleaseReport:
         return replace(self, frontier=frontier)
 
     def by_measure(self) -> dict[str, list[Score]]:
-        """Return the learners' scores by measure (accuracy, AUC, …)."""
+        """Return a dict of the learners' scores, as lists by measure (accuracy, AUC, …)."""
         measures = dict.fromkeys(score.measure for score in self.utility)
         return {measure: [score for score in self.utility if score.measure == measure] for measure in measures}
 
     def statistics(self) -> dict[str, tuple[int, int, float]]:
-        """Return for each type of bias: how many lie within chance, of how many, and the largest bias."""
+        """Return for each type of bias (errors of means, variances, …) how many statistics are right.
+
+        A dict of (how many lie within chance, of how many, the largest bias) by the type's letter.
+        """
         by_kind = {}
         for kind in TYPES:
             biases = [bias for bias in self.biases if bias.type == kind]
@@ -102,7 +105,7 @@ class ReleaseReport:
         return cleaned
 
     def _for_the_owner(self) -> dict[str, Any]:
-        """Return the measurements that would help an intruder, as plain data."""
+        """Return the measurements that would help an intruder, and so are for the owner alone, as plain data."""
         return {
             "amount": self.amount,
             "realised_noise": [vars(noise) for noise in self.noise],
@@ -116,7 +119,10 @@ class ReleaseReport:
         }
 
     def to_html(self, *, public: bool = False) -> str:
-        """Return the report as one HTML page without scripts or other files; ``public`` as in `to_dict`."""
+        """Return the report as the text of one HTML page without scripts or other files.
+
+        ``public``: without what would help an intruder.
+        """
         return _page(self, public=public).html()
 
     def __str__(self) -> str:
@@ -125,7 +131,10 @@ class ReleaseReport:
         return "\n".join([*measured, *self.notes, *others])
 
     def patterns_in_words(self, *, each: bool = True) -> str:
-        """Return sentences on the patterns kept; ``each``: with the scores of every learner, not only the worst."""
+        """Return sentences on which patterns of the original a release keeps: rules, what is learnt, associations.
+
+        ``each``: with the scores of every learner, not only the worst.
+        """
         change = self.association_change["mean"]
         return (
             f"Patterns. A tree grown on the release: {self.rules}. {self.utility_in_words(each)} "
@@ -149,7 +158,7 @@ class ReleaseReport:
         )
 
     def statistics_in_words(self) -> str:
-        """Return sentences on the biases of statistics."""
+        """Return sentences on how far means, variances and correlations of the release differ from the original's."""
         parts = [
             f"{TYPES[kind]} {good} of {total} within chance (largest change {largest:+.3f})"
             for kind, (good, total, largest) in self.statistics().items()
@@ -159,7 +168,7 @@ class ReleaseReport:
         return "Statistics. " + ("; ".join(parts) or "There is no numeric attribute to compare") + f".{left_out}"
 
     def risk_in_words(self, *, public: bool = False) -> str:
-        """Return sentences on the risk; ``public`` as in `to_dict`."""
+        """Return sentences on the risk that people are found; ``public``: without what would help an intruder."""
         shown = self.risk.to_dict(public=True)
         return (
             f"Risk. {self.risk.in_words(public)} "
@@ -201,7 +210,7 @@ def report_on(release: Release) -> ReleaseReport:
 
 
 def _page(report: ReleaseReport, *, public: bool) -> Page:
-    """Return the page of a report."""
+    """Return the report as a page; ``public``: for those who receive the data, without what helps an intruder."""
     kind = "For those who receive the data" if public else "For the owner; do not hand this page on"
     records = f"{report.records:,} records, {len(report.attributes)} attributes, method {report.method}"
     page = Page("Release report", f"{records}. {kind}.")
@@ -288,5 +297,5 @@ def _show_frontier(page: Page, report: ReleaseReport) -> None:
 
 
 def _after_heading(text: str) -> str:
-    """Return a part of the report without its first word, which is the heading already."""
+    """Return a part of the report's text without its first sentence, the word that is the heading already."""
     return sentence(text.partition(". ")[2])

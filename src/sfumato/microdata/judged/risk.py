@@ -22,7 +22,7 @@ from sfumato.prose import percent, sentence
 
 @dataclass(frozen=True)
 class Risk:
-    """What a release gives away about people.
+    """What a release gives away about people: how many intruders find, and how near values are to the truth.
 
     ``findings``: the results of all intruders, the nearest match first. ``disclosed`` and ``exact``: by field the share
     of released values within CLOSE standard deviations of the true one, and equal to it. ``whole_records``: the share
@@ -52,17 +52,17 @@ class Risk:
 
     @property
     def linked(self) -> float:
-        """The share of people whose own record is the nearest one."""
+        """The share of people whose own released record is the nearest to their true values."""
         return self.findings[0].found
 
     @property
     def linked_by_guessing(self) -> float:
-        """The chance that a record taken at random is a person's own."""
+        """The chance that a released record taken at random is a person's own."""
         return self.findings[0].by_guessing
 
     @property
     def candidates(self) -> int:
-        """The number of records among which people are looked for."""
+        """The number of released records among which intruders look for a person."""
         return round(1 / self.findings[0].by_guessing)
 
     def to_dict(self, public: bool = False) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _shown(finding: IntruderFinding, public: bool) -> dict[str, Any]:
 
 
 def _close_and_same(original: Microdata, released: Microdata) -> tuple[dict[str, float], dict[str, float]]:
-    """Return by field the share of released values that are close to the true ones, and that are equal to them."""
+    """Return two dicts by field: the share of released values close to the true ones, and of those equal to them."""
     close, same = {}, {}
     for index, field in enumerate(original.fields):
         x, y = original.X[:, index], released.X[:, index]
@@ -152,7 +152,11 @@ def _close_and_same(original: Microdata, released: Microdata) -> tuple[dict[str,
 
 
 def _confinement(data: Microdata, leaves: Leaves) -> tuple[dict[str, float], float]:
-    """Return by field the mean share of its domain that a leaf leaves open, and the share of values left a tenth."""
+    """Return how closely the leaves of the tree tell where true values lie: (a dict by field, one share over all).
+
+    By field the share of its domain that a leaf leaves open, on average; and the share of values to which a leaf leaves
+    a tenth or less.
+    """
     width, tight = {}, []
     for index, field in enumerate(data.fields):
         lower, upper = leaves.bounds(index)
@@ -164,5 +168,5 @@ def _confinement(data: Microdata, leaves: Leaves) -> tuple[dict[str, float], flo
 
 
 def _average(shares: dict[str, float]) -> float:
-    """Return the mean over fields, 0 where there are none."""
+    """Return the mean of shares by field, 0 where there are no fields."""
     return float(np.mean(list(shares.values()))) if shares else 0.0

@@ -71,7 +71,7 @@ class Score:
 
     @property
     def lost(self) -> float:
-        """What is lost by training on the release."""
+        """How much lower the score is for training on the release instead of the original."""
         return self.original - self.released
 
     def in_points(self) -> str:
@@ -106,7 +106,7 @@ def held_out(
 
 
 def _summed_up(versions: list[list[dict[tuple[str, str], float]]], share: float) -> list[Score]:
-    """Return means over splits, with standard errors.
+    """Return the mean scores of learners over several splits of the records, with standard errors.
 
     ``versions[split]``: the scores trained on the original and on the release, by learner and measure. A split whose
     rarest class is all on one side has no AUC and no recall (NaN). ``share``: m/l, records to test by those to learn
@@ -125,7 +125,10 @@ def _summed_up(versions: list[list[dict[tuple[str, str], float]]], share: float)
 
 
 def split(y: Codes, draws: Draws) -> tuple[Codes, Codes]:
-    """Divide records at random: two thirds of every class to learn from, and the others; of large tables a sample."""
+    """Divide records at random; return (the indices of those to learn from, the indices of those to test on).
+
+    To learn from are two thirds of every class; of large tables a sample is divided. ``y``: the classes.
+    """
     sample = np.argsort(draws.uniform(y.size))[:MOST_RECORDS]
     turn = np.empty(sample.size, dtype=np.int64)
     turn[np.argsort(y[sample], kind="stable")] = np.arange(sample.size) + int(3 * draws.uniform(1)[0])
@@ -144,7 +147,7 @@ def rarest_class(data: Microdata) -> int | None:
 
 
 def scores(training: Microdata, unseen: Microdata, learners: Sequence[str] = CLASSIFIERS) -> list[float]:
-    """Return each learner's accuracy on unseen records; R² of the regressors for a numeric target."""
+    """Return a list of each learner's accuracy on unseen records; of R² of regressors for a numeric target."""
     return list(_measured(training, unseen, learners, None).values())
 
 
@@ -173,7 +176,10 @@ def _measured(
 
 
 def _of_class(chances: Floats, unseen: Microdata, rarest: int) -> dict[str, float]:
-    """Return AUC and recall of the rarest class; NaN where the unseen records do not have it (or have it alone)."""
+    """Return a dict of AUC and recall of the rarest class, which accuracy alone would hide.
+
+    NaN where the unseen records do not have the class, or have no other. ``chances[record, class]``: predictions.
+    """
     from sklearn.metrics import roc_auc_score
 
     own, label = unseen.y == rarest, unseen.classes[rarest]
@@ -185,7 +191,7 @@ def _of_class(chances: Floats, unseen: Microdata, rarest: int) -> dict[str, floa
 
 
 def _chances(learner: str, training: Microdata, unseen: Microdata) -> Floats:
-    """Train a classifier and return its probability of every class for every unseen record."""
+    """Train a classifier by its name and return its chance of every class for every unseen record, [record, class]."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
@@ -231,7 +237,10 @@ def _explained(learner: str, training: Microdata, unseen: Microdata, index: int)
 
 
 def _inputs(learner: str, training: Microdata, unseen: Microdata) -> tuple[Floats, Floats]:
-    """Return the learner's inputs: codes for trees, points for others, scaled by the training records' deviations."""
+    """Return the columns that a learner reads, of the training and of the unseen records: two arrays [record, input].
+
+    Codes of categories for trees; for others points, scaled by the training records' deviations.
+    """
     if learner in ("tree", "boosting"):
         telling = ~np.isnan(training.X).all(axis=0)  # the library takes no column without any value
         if not telling.any():

@@ -38,7 +38,7 @@ Z = float(ndtri((1 + CONFIDENCE) / 2))  # CONFIDENCE in standard errors: 2.58
 
 @dataclass(frozen=True)
 class Bias:
-    """The bias of one statistic, and the largest one that chance explains (``allowed``).
+    """How far one statistic of a release is from the original's, and how far chance alone may move it (``allowed``).
 
     ``type``: "mean", "A", "B", "C" or "D" (see the head of this module). ``what``: the columns, as text.
     """
@@ -50,7 +50,7 @@ class Bias:
 
     @property
     def within(self) -> bool:
-        """Whether chance explains the bias."""
+        """Whether chance alone explains the difference."""
         return abs(self.bias) <= self.allowed + 1e-12
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,7 +59,9 @@ class Bias:
 
 
 def find_biases(original: Microdata, released: Microdata, kept: Mask | None = None) -> list[Bias]:
-    """Measure all biases of the numeric fields that vary and in which enough records have a value.
+    """Measure how far means, variances, correlations and distributions of a release differ from the original's.
+
+    Returns one `Bias` a statistic, for numeric fields that vary and in which enough records have a value.
 
     ``kept``: fields that stayed as they were (None: none).
     """
@@ -80,7 +82,7 @@ def find_biases(original: Microdata, released: Microdata, kept: Mask | None = No
 
 
 def vary(X: Floats) -> Mask:
-    """Return which columns have two different values, missing ones aside."""
+    """Return which columns of X[record, column] have two different values or more, as truth values."""
     present = ~np.isnan(X)
     return np.asarray(np.where(present, X, -np.inf).max(axis=0) > np.where(present, X, np.inf).min(axis=0))
 
@@ -93,7 +95,10 @@ def compared(data: Microdata) -> tuple[Codes, Codes]:
 
 
 def _marginal(name: str, x: Floats, y: Floats) -> list[Bias]:
-    """Return the biases of one field's mean, variance and distribution."""
+    """Return how far one field's mean, variance and distribution are from the original's, as a list of `Bias`.
+
+    ``x`` and ``y``: the true and the released values of the same records.
+    """
     present = ~(np.isnan(x) | np.isnan(y))
     x, y, n = x[present], y[present], int(present.sum())
     if n < FEWEST:
@@ -112,7 +117,10 @@ def _marginal(name: str, x: Floats, y: Floats) -> list[Bias]:
 
 
 def _pair(kind: str, what: str, before: Floats, after: Floats) -> list[Bias]:
-    """Return the bias of the correlation of two columns, [record, 2] before and after the release."""
+    """Return how far the correlation of two columns is from the original's, as a list of one `Bias`, or of none.
+
+    ``before`` and ``after``: the columns in the original and in the release, [record, 2]. ``kind``: the bias's type.
+    """
     present = ~(np.isnan(before).any(axis=1) | np.isnan(after).any(axis=1))
     if present.sum() < FEWEST:
         return []
@@ -134,7 +142,7 @@ def _correlation(pair: Floats) -> tuple[float, Floats]:
 
 
 def associations(data: Microdata) -> Floats:
-    """Return the strength of association of every pair of fields, from 0 to 1: [field, field].
+    """Return how strongly every two fields go together, from 0 to 1, as an array [field, field].
 
     Two numbers: |r|. A category and a number: √η², the share of variance between the categories. Two categories:
     Cramér's V.
@@ -150,7 +158,8 @@ def associations(data: Microdata) -> Floats:
 
 
 def _correlations(X: Floats) -> Floats:
-    """Return |r| of every two columns; 0 with a column that does not vary, 1 on the diagonal."""
+    """Return the matrix of absolute correlations |r| of the columns; 0 with one that does not vary, 1 on the diagonal.
+    """
     centred = X - X.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=0))
     scale = np.outer(size, size)
@@ -175,7 +184,7 @@ def _association(data: Microdata, i: int, j: int) -> float:
 
 
 def _correlation_ratio(number: Floats, code: Codes) -> float:
-    """Return √η², where η² is the share of a number's variance between categories."""
+    """Return how strongly a number depends on a category: √η², η² the share of its variance between categories."""
     count = np.bincount(code)
     mean = np.bincount(code, number) / np.maximum(count, 1)
     total = ((number - number.mean()) ** 2).sum()
@@ -183,6 +192,6 @@ def _correlation_ratio(number: Floats, code: Codes) -> float:
 
 
 def _cramer(first: Codes, second: Codes) -> float:
-    """Return Cramér's V of two categories; 0 where one has a single value."""
+    """Return how strongly two categories go together: Cramér's V, from 0 to 1; 0 where one has a single value."""
     table = crosstab(first, second).count
     return float(association(table, method="cramer")) if min(table.shape) > 1 else 0.0

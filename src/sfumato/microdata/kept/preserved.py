@@ -30,7 +30,7 @@ class PatternWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Preserved:
-    """Which patterns survived a release.
+    """Which patterns of the original table survived in its release: a tree's rules, associations, rules of columns.
 
     ``preserve``: what was to survive: "rules", "correlations", "both" or "nothing". ``rules``: the pattern tree beside
     the one grown on the release. ``change``: the mean and the largest change of an association, ``most_changed`` the
@@ -47,7 +47,7 @@ class Preserved:
 
     @property
     def rules_reached(self) -> bool:
-        """Whether enough records are under kept rules."""
+        """Whether enough records are under rules of the tree that the release kept."""
         return self.rules.share_covered >= self.limits[0]
 
     @property
@@ -57,7 +57,7 @@ class Preserved:
 
     @property
     def reached(self) -> bool:
-        """Whether all that was to survive did."""
+        """Whether all patterns that were to survive did."""
         return not self.shortfalls()
 
     def shortfalls(self) -> list[str]:
@@ -96,7 +96,7 @@ def judge(
     original: Microdata, released: Microdata, tree: TreeNodes, again: TreeNodes,
     rules: tuple[Rule, ...], terms: Terms,
 ) -> Preserved:
-    """Compare a release with the original by what was to survive.
+    """Compare a release with the original and return which of the patterns that were to survive did.
 
     ``tree``: the pattern tree. ``again``: the one grown on the release. ``rules``: which values may stand together.
     """
@@ -111,7 +111,10 @@ def judge(
 
 
 def association_change(original: Microdata, released: Microdata) -> tuple[dict[str, float], tuple[str, str] | None]:
-    """Return the mean and the largest change of an association between two fields, and the two that changed most."""
+    """Return how much the strengths of association between two fields changed, and which two changed most.
+
+    A dict with the mean and the largest change, and the names of the two (None where no pair can be compared).
+    """
     upper = compared(original)
     if not upper[0].size:
         return {"mean": 0.0, "largest": 0.0}, None

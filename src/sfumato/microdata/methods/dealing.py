@@ -24,10 +24,11 @@ and moves cuts further."""
 def deal_by_class(
     values: Floats, wish: Floats, true: Codes, y: Codes, leaves: Leaves, index: int, rows: Codes, draws: Draws
 ) -> Floats:
-    """Deal the leaves' true values of a field to records, class by class, in the order of their wishes.
+    """Give each leaf's true values of a field out again to its records, class by class, so that cuts score as they did.
 
-    ``values``: the true values; ``true``: the true classes. ``wish``: the values that the records drew; ``y``: their
-    released classes. ``index``: the field. ``rows``: the records, all of each leaf. Returns the values of ``rows``.
+    The values of a class go to the released records of that class, in the order of the values that these drew
+    (``wish``). ``values``: the true values; ``true``: the true classes. ``y``: the released classes. ``index``: the
+    field. ``rows``: the records, all of each leaf. Returns the new values of ``rows``.
     """
     values, wish, leaf = values[rows], wish[rows], leaves.leaf[rows]
     order = order_within(values, leaf, draws)
@@ -43,8 +44,9 @@ def deal_by_class(
 
 
 def deal(values: Floats, group: Codes, wish: Floats, taker: Codes, draws: Draws) -> Floats:
-    """Deal each group's values in ascending order to its takers in the order of their wishes.
+    """Give each group's values out to the records that take from it: the smallest to the one with the smallest wish.
 
+    Returns a value for each record. ``wish``: the number that gives the records' order.
     ``group``: the group of each value. ``taker``: the group of each wish. Where a group has more or fewer takers than
     values, they get its quantiles.
     """
@@ -61,9 +63,10 @@ def deal(values: Floats, group: Codes, wish: Floats, taker: Codes, draws: Draws)
 
 
 def deal_categories(values: Floats, wish: Floats, true: Codes, y: Codes, leaf: Codes, draws: Draws) -> Floats:
-    """Change as few wishes as possible so that each leaf and class has every category as often as the true records.
+    """Return the categories that records drew (``wish``), made as frequent in each leaf and class as the true ones.
 
-    Parameters as in `deal_by_class`, for codes of categories; classes are exchanged in windows first.
+    As few as possible are changed. Parameters as in `deal_by_class`, for codes of categories; classes are exchanged in
+    windows first.
     """
     classes, base = int(max(true.max(), y.max())) + 1, int(max(values.max(), wish.max())) + 1
     owner = leaf * classes + classes_in_windows(true, leaf, values, order_within(values, leaf, draws), draws)
@@ -77,7 +80,10 @@ def deal_categories(values: Floats, wish: Floats, true: Codes, y: Codes, leaf: C
 
 
 def _beyond(key: Codes, other: Codes, draws: Draws) -> Codes:
-    """Return, in random order, the indices of those entries of ``key`` that exceed how often ``other`` has the same."""
+    """Return, in random order, the indices of the surplus entries of ``key``.
+
+    Of each number these are as many as ``key`` has it more often than ``other``.
+    """
     order = np.argsort(draws.uniform(key.size))
     allowed, most = np.unique(other, return_counts=True)
     index = np.minimum(np.searchsorted(allowed, key[order]), allowed.size - 1)
@@ -86,7 +92,7 @@ def _beyond(key: Codes, other: Codes, draws: Draws) -> Codes:
 
 
 def _rank(key: Codes) -> Codes:
-    """Return how many equal keys stand before each."""
+    """Return for each key how many equal ones stand before it: 0 for the first of its kind."""
     order = np.argsort(key, kind="stable")
     rank = np.empty(key.size, dtype=np.int64)
     rank[order] = np.arange(key.size) - np.searchsorted(key[order], key[order])
@@ -94,13 +100,14 @@ def _rank(key: Codes) -> Codes:
 
 
 def _numbered(key: Codes) -> Codes:
-    """Return different numbers for equal keys: the first, the second, … of each key."""
+    """Return a number for each key that is its own: equal keys get different ones, by how many stand before."""
     return key * (key.size + 1) + _rank(key)
 
 
 def classes_in_windows(y: Codes, group: Codes, values: Floats, order: Codes, draws: Draws) -> Codes:
-    """Exchange classes at random between neighbouring values of a group, in windows of at least ``WINDOW`` records.
+    """Return the classes of records, exchanged at random between neighbouring values, so that values do not tell them.
 
+    Inside a group (leaf), in windows of at least ``WINDOW`` records.
     ``order``: the records sorted by group and value.
     """
     window = _windows(values[order], group[order], WINDOW)
@@ -110,7 +117,7 @@ def classes_in_windows(y: Codes, group: Codes, values: Floats, order: Codes, dra
 
 
 def _windows(values: Floats, group: Codes, size: int) -> Codes:
-    """Return the window of each record; records are sorted by group and value.
+    """Return the number of the window (run of neighbouring values) of each record; they are sorted by group and value.
 
     A window begins with a group, and wherever the one before and the rest of the group have at least ``size`` records.
     Equal values are in one window.
@@ -128,7 +135,10 @@ def _windows(values: Floats, group: Codes, size: int) -> Codes:
 
 
 def _guard_cuts(label: Codes, leaves: Leaves, index: int, leaf: Codes, order: Codes) -> None:
-    """Order classes next to each cut of a field, in place, so that the class that a side has more of is nearest to it.
+    """Order the classes of the few records next to each cut of a field, in place, so that the cut stays where it is.
+
+    Nearest to the cut comes the class that its side has more of. ``label``: the classes. ``index``: the field.
+    ``order``: the records sorted by leaf and value.
     """
     here, counts = leaf[order], leaves.counts
     for node in np.unique(leaf).tolist():

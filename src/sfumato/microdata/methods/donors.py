@@ -22,7 +22,9 @@ VARIED = (5.0, 10.0, 20.0, 50.0)
 
 @dataclass(frozen=True)
 class Donors(LookedAt):
-    """The method that draws each value from true records alike in class, leaf and the columns drawn before it.
+    """The method that draws each value from true records (donors) alike in class, leaf and the columns drawn before it.
+
+    Dependence between columns survives so, and so do the rules of a tree that predicts the target.
 
     fewest     the fewest donors that a value is drawn from, for all attributes or by name
     leaves     the tree whose rules survive: None grows one on the table; or a number of leaves, "c45", options of

@@ -41,7 +41,9 @@ VARIED = (0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Gadp(InLeaves):
-    """The method that moves all numbers of a leaf together, so that correlations inside the leaf stay; then classes.
+    """The method that moves all numbers of a tree's leaf together, so that their correlations stay; then classes.
+
+    It is general additive data perturbation (Muralidhar, Parsa and Sarathy 1999), inside leaves.
 
     fresh    the share of variance that is new noise, 1 − κ²: from 0 (nothing moves) to 1 (values are drawn anew)
     leaves   the tree whose rules survive: None grows one on the table; or a number of leaves, "c45", options of
@@ -83,8 +85,9 @@ class Gadp(InLeaves):
 
 
 def gadp(X: Floats, kept: Mask, kappa: float, mean: Floats, covariance: Floats, draws: Draws) -> Floats:
-    """Perturb records X[record, column] by the formula that heads this module; columns marked in ``kept`` are S.
+    """Return records X[record, column] with noise that keeps means and correlations, by the formula at the head.
 
+    Columns marked in ``kept`` stay, and the others keep their correlations with them.
     ``kappa``: the security κ. ``mean`` and ``covariance``: μ and Σ of all columns.
     """
     released = X.copy()
@@ -97,7 +100,11 @@ def gadp(X: Floats, kept: Mask, kappa: float, mean: Floats, covariance: Floats, 
 
 
 def conditional(centred: Floats, kept: Mask, covariance: Floats) -> tuple[Floats, Floats]:
-    """Return E[X | S] − μ for each centred record, and Σ_X|S; ``kept`` marks the columns S."""
+    """Return what the columns that stay tell about the others: their expected values and their remaining covariance.
+
+    E[X | S] − μ for each record, [record, column], and Σ_X|S. ``centred``: records less their mean. ``kept``: marks the
+    columns S that stay.
+    """
     cov_xx, cov_xs = covariance[np.ix_(~kept, ~kept)], covariance[np.ix_(~kept, kept)]
     if not kept.any():
         return np.zeros_like(centred), cov_xx
@@ -106,7 +113,10 @@ def conditional(centred: Floats, kept: Mask, covariance: Floats) -> tuple[Floats
 
 
 def root(matrix: Floats) -> Floats:
-    """Return A with A Aᵀ = matrix; negative eigenvalues, which come from rounding, count as zero."""
+    """Return a matrix A with A Aᵀ = matrix, by which noise gets this covariance.
+
+    Negative eigenvalues, which come from rounding, count as zero.
+    """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
 
@@ -114,8 +124,9 @@ def root(matrix: Floats) -> Floats:
 def gadp_in_leaves(
     data: Microdata, leaves: Leaves, kappa: float, kept: Mask, draws: Draws
 ) -> tuple[Floats, list[LeafFit]]:
-    """Perturb records leaf by leaf on normal scores; return the values, and repairs of correlation matrices.
+    """Move the values of records leaf by leaf so that correlations stay; return (the values, repairs of matrices).
 
+    Inside a leaf ranks become normal numbers, which get correlated noise.
     ``kappa``: the security κ. ``kept``: the fields that stay. Leaves of few records get additive noise.
     """
     scores = np.column_stack([_scores(column, leaves, draws) for column in data.X.T])
@@ -137,7 +148,9 @@ def gadp_in_leaves(
 
 
 def usable_correlation(scores: Floats, pooled: Floats, leaf: int) -> tuple[Floats, LeafFit]:
-    """Return a leaf's correlation matrix, repaired where it has too few records or is singular.
+    """Return (a leaf's correlation matrix, repaired where it has too few records or is singular; what was done).
+
+    ``scores[record, column]``: the leaf's values. ``pooled``: the matrix of all leaves. With R the leaf's own it is
 
     (1 − λ)·R + λ·pooled, λ = p/(n + p) where n < 10 p, else 0; plus a ridge where the result is singular.
     """
@@ -152,7 +165,10 @@ def usable_correlation(scores: Floats, pooled: Floats, leaf: int) -> tuple[Float
 
 
 def _scores(column: Floats, leaves: Leaves, draws: Draws) -> Floats:
-    """Return the normal scores of a column's ranks inside the leaf, ties at random; missing values stay missing."""
+    """Return a column with each value as a standard normal number of the same rank inside its leaf, ties at random.
+
+    Missing values stay missing.
+    """
     scores, present = np.full(column.shape, np.nan), np.flatnonzero(~np.isnan(column))
     if present.size:
         order, start, size = ranked_within(column[present], leaves.leaf[present], draws)

@@ -24,21 +24,27 @@ VARIED = (0.1, 0.276, 0.5, 1.0)
 
 @dataclass(frozen=True, kw_only=True)
 class IB04(LookedAt):
-    """The method that moves each value alone inside the interval that its leaf leaves open.
+    """The method of Islam and Brankovic (2004): noise on each value alone that leaves a tree's rules as they are.
+
+    A tree that predicts the target is grown on the table; its rules are its leaves. Each value then moves inside the
+    interval that the cuts on the way to its record's leaf leave open, so that the record stays in the leaf.
 
     leaves     the tree whose rules survive: None grows one on the table; or a number of leaves, "c45", options of
                scikit-learn's trees, or a fitted tree
     labels     how classes move inside leaves: "rpt" permutes them, "ppt" draws them from the leaf's shares, "alpt" in
                pure leaves too, "none" leaves them as they are
-    tested     whether attributes move that the leaf's path tests (with ``untested=False``: LINAPT)
-    untested   whether the others move (with ``tested=False``: LIAPT); "mixed": in leaves of several classes only
+    tested     whether attributes move that are tested on the way to the leaf (alone, with ``untested=False``: what
+               Islam and Brankovic call LINAPT)
+    untested   whether the others move (alone, with ``tested=False``: their LIAPT); "mixed": in leaves of several
+               classes only
     law        the law of the noise: "rank" noise on the ranks inside the leaf, which keeps the leaf's distribution;
-               "dealt" the same, then dealt again inside leaf and class, so that every cut scores as it did (the default
-               where all attributes move; "rank" otherwise); "additive" the paper's normal noise folded at the ends,
-               with the values next to a cut kept; "paper" the paper's discrete noise, drawn once; or a law of your own,
-               drawn once: a table {share of the interval: probability}, a quantile function or a `Law`
+               "dealt" the same, and then each leaf's true values are given out again to the records of each class, in
+               the order of the noisy ones, so that every cut scores as it did (the default where all attributes move;
+               "rank" otherwise); "additive" normal noise folded at the ends of the interval, as in the article of 2004,
+               with the values next to a cut kept; "paper" that article's discrete noise, drawn once; or a law of your
+               own, drawn once: a table {share of the interval: probability}, a quantile function or a `Law`
     amount     the standard deviation as a share of the leaf's ranks (1 if left out) or of the interval ("additive":
-               0.276); for the paper's law or your own a factor (1); for all attributes or by name
+               0.276); for "paper" or a law of your own a factor (1); for all attributes or by name
     attempts   how often a tree is grown on the release to see whether it finds the patterns (0: never; None: from 4
                times for large tables to 60 for small ones)
 
@@ -69,13 +75,14 @@ class IB04(LookedAt):
 
     @property
     def noise(self) -> str:
-        """The kind of noise where values may be drawn again: "dealt", "rank" or "additive"."""
+        """The kind of noise, where values may be drawn again until the tree survives: "dealt", "rank" or "additive"."""
         if isinstance(self.law, str) and self.law in USUAL:
             return self.law
         return "dealt" if self.tested and self.untested is True else "rank"
 
     def _drawn_once(self) -> Law | None:
-        """Return the paper's law or the owner's, which are drawn once; None for other kinds of noise."""
+        """Return the law of noise that is drawn once, that of the article of 2004 or the owner's; None for other noise.
+        """
         return None if self.law is None or (isinstance(self.law, str) and self.law in USUAL) else law_of(self.law)
 
     def amounts(self, data: Microdata) -> Floats:

@@ -50,7 +50,7 @@ class Quantiles:
 
 @dataclass(frozen=True)
 class Law:
-    """A law of noise, in shares of the interval that a leaf leaves to a value.
+    """A law of noise (the chances of its sizes), in shares of the interval that a tree's leaf leaves to a value.
 
     ``quantile``: the function from an array of numbers uniform on (0, 1) to shares. ``ends``: how values stay inside
     the interval: "reflect" folds them back, "redraw" draws again, "wrap" continues at the other end, "clip" stops at
@@ -87,11 +87,11 @@ class Law:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the shares, before they are rounded or kept inside."""
+        """The standard deviation of the noise as a share of the interval, before it is rounded or kept inside."""
         return float(np.std(self.quantile((np.arange(GRID) + 0.5) / GRID)))
 
     def moved(self, values: Floats, room: tuple[Floats, Floats], amount: float, field: Field, draws: Draws) -> Floats:
-        """Add noise to values of one field, none of them missing.
+        """Return values of one field, none of them missing, with noise, inside their intervals.
 
         ``room``: the lower and upper end of each value's interval. ``amount``: multiplies the law's shares. ``field``:
         its steps.
@@ -112,13 +112,15 @@ class Law:
         raise ValueError("the law leaves the interval again and again; take smaller noise, or ends='reflect'")
 
     def _noise(self, width: Floats, amount: float, field: Field, draws: Draws) -> Floats:
-        """Draw noise for intervals of these widths, rounded to the field's steps."""
+        """Draw noise for intervals of these widths, one number each, rounded to the field's steps."""
         noise = amount * np.asarray(self.quantile(draws.uniform(width.size)), float) * width
         return noise if not field.step else field.step * np.rint(noise / field.step)
 
 
 def _wrapped(values: Floats, lower: Floats, upper: Floats, step: float) -> Floats:
-    """Return values in [lower, upper], where the first value follows the last; in whole steps where the field has any.
+    """Return values with those outside [lower, upper] continued at its other end.
+
+    ``step``: the distance of the field's values, to which they are rounded; 0: any value is allowed.
     """
     if step:
         indices = np.mod(np.rint((values - lower) / step), np.rint((upper - lower) / step) + 1)
@@ -136,7 +138,11 @@ PAPER = Law.of_table({k / 20: float(np.exp(-0.5 * (k / 20 / PAPER_DEVIATION) ** 
 
 
 def law_of(law: Any) -> Law:
-    """Return a `Law` from "paper" (IB04's), a `Law`, a table of probabilities by share, or a quantile function."""
+    """Return the law of noise that an option names.
+
+    ``law``: "paper" (that of Islam and Brankovic 2004), a `Law`, a table of probabilities by share, or a quantile
+    function.
+    """
     if isinstance(law, Law) or law == "paper":
         return PAPER if law == "paper" else law
     return Law.of_table(law) if isinstance(law, Mapping) else Law(law)
@@ -145,8 +151,9 @@ def law_of(law: Any) -> Law:
 def draw_by_law(
     data: Microdata, leaves: Leaves, law: Law, amount: Floats, kept: Mask, moves: Mask, draws: Draws
 ) -> Floats:
-    """Move values by a law, once (IB04's LINAPT and LIAPT); a category changes with the law's deviation as probability.
+    """Return the values of records [record, field], each moved once by noise of a law, inside its leaf's interval.
 
+    A category changes with the law's standard deviation as probability.
     ``amount``: multiplies the law, by field. ``kept``: fields that stay. ``moves[record, field]``: what may move.
     """
     released = data.X.copy()
@@ -163,10 +170,10 @@ def draw_by_law(
 
 
 def may_move(leaves: Leaves, y: Codes, tested: bool, untested: bool | Literal["mixed"]) -> Mask:
-    """Return which values may move: [record, field].
+    """Return which values of records may move in a release, as truth values [record, field].
 
-    ``tested``: those of fields that the leaf's path tests (alone: IB04's LINAPT). ``untested``: those of the others
-    (alone: LIAPT); "mixed": only in leaves with several classes in ``y``.
+    ``tested``: whether those of fields that are tested on the way to the record's leaf may. ``untested``: whether those
+    of the others may; "mixed": only in leaves with several classes in ``y``.
     """
     on_path = leaves.tested[leaves.leaf]
     if untested != "mixed":

@@ -59,8 +59,9 @@ by judgement: in larger nodes correlations would change."""
 
 @dataclass(frozen=True)
 class Leafwise:
-    """A release leaf by leaf, in progress: it draws columns and classes, and parts of them again.
+    """A release in progress, whose values move inside the leaves of a tree until a tree grown on it has the same rules.
 
+    It draws columns and classes, and parts of them again.
     ``noise``: "donors", "dealt", "rank" or "additive". ``labels``: how classes move (see `InLeaves`). ``tested`` and
     ``untested``: whether fields move that the leaf's path tests, and the others ("mixed": in leaves of several
     classes).
@@ -78,31 +79,32 @@ class Leafwise:
 
     @property
     def deals(self) -> bool:
-        """Whether numbers are dealt again inside the leaf after the noise."""
+        """Whether each leaf's true numbers are given out to its records again after the noise, in its order."""
         return self.noise in ("donors", "dealt")
 
     @cached_property
     def moves(self) -> Mask:
-        """Which values may move: [record, field]."""
+        """Which values of records may move, as truth values [record, field]."""
         return may_move(self.leaves, self.data.y, self.tested, self.untested)
 
     @property
     def still(self) -> Mask:
-        """Which fields stay as they are: kept ones, and those with an amount of 0."""
+        """Which fields stay as they are, as truth values: kept ones, and those with an amount of noise of 0."""
         return np.asarray(self.terms.kept | (self.terms.amount == 0))
 
     @property
     def read_off(self) -> dict[int, int]:
-        """The fields that follow from another one, with the index of that one."""
+        """The fields whose value another field determines by a rule, with the index of that other one."""
         return {second: first for second, first in read_off(self.rules).items() if not self.still[second]}
 
     def classes(self, rows: Codes | slice) -> Codes:
-        """Draw the released classes of some records."""
+        """Draw the released classes of some records (``rows``), moved inside their leaves; one for each."""
         return blur_labels(self.data.y[rows], self.leaves.leaf[rows], self.labels, self.draws)
 
     def release(self, y: Codes, pattern: Pattern) -> tuple[Floats, Codes, TreeNodes | None]:
-        """Draw all columns, and parts of them again until the pattern tree is found, at most ``attempts`` times.
+        """Draw all columns, and parts of them again until a tree grown on them has the pattern's rules.
 
+        At most as often as was agreed (``attempts``).
         ``y``: the released classes. Returns the version with the fewest records under other cuts: values, classes, and
         the tree grown on it (None if none was).
         """
@@ -130,8 +132,9 @@ class Leafwise:
         return best
 
     def _search(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], grower: Grower) -> list[int]:
-        """Deal fields again in nodes where another cut scores higher, and below them, until the pattern's cut is best.
+        """Give out values again in nodes of the tree where another cut scores higher, until the pattern's is best.
 
+        And in the nodes below them.
         ``rivals``: these nodes. Inside a leaf it is done when no tree grows there. Returns the fields that were dealt.
         """
         nodes, left, dealt = self.leaves.nodes, max(VALUES_SOUGHT, 2 * X.size), set()
@@ -153,7 +156,10 @@ class Leafwise:
         return sorted(dealt)
 
     def columns(self, source: Microdata, y: Codes) -> Floats:
-        """Draw every column once: [record, field]."""
+        """Draw every column of the release once; return the values [record, field].
+
+        ``source``: the records whose values are given out. ``y``: the released classes.
+        """
         indices, every = range(len(self.data.fields)), np.arange(len(y))
         if self.noise == "donors":
             late = list(self.read_off)
@@ -169,7 +175,7 @@ class Leafwise:
         return X
 
     def blurred(self, index: int) -> Floats:
-        """Return one field's values with noise that does not depend on other fields."""
+        """Return the values of one field (by its index) with noise that does not depend on other fields."""
         column = self.data.X[:, index]
         if self.still[index]:
             return column.copy()
@@ -178,8 +184,9 @@ class Leafwise:
         return blur(column, self.terms.amount[index], room, ranked, self.draws)
 
     def _deal(self, X: Floats, y: Codes, source: Microdata, index: int, rows: Codes) -> None:
-        """Deal each leaf's true values of a field to its records, in the order of the values they have in X, in
-        place."""
+        """Give each leaf's true values of a field out again to its records, in the order of their values in X.
+        X is changed in place. ``index``: the field. ``rows``: the records, all of each leaf.
+        """
         values, true, leaf = source.X[:, index], self.data.y, self.leaves.leaf
         rows = rows[~np.isnan(values[rows])]
         if self.still[index] or index in self.read_off or not rows.size:
@@ -192,14 +199,17 @@ class Leafwise:
             X[rows, index] = deal(values[rows], leaf[rows], X[rows, index], leaf[rows], self.draws)
 
     def _settle(self, X: Floats, y: Codes, source: Microdata, indices: npt.ArrayLike) -> None:
-        """Put back what must not move, repair the rules, and pin the cuts of these fields, in place."""
+        """Put back values that must not move, repair rules between columns, and put true values at cuts, in place.
+
+        ``indices``: the fields whose cuts get the true values next to them, so that they are found at the same place.
+        """
         X[:] = np.where(self.moves, X, self.data.X)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
         pin_cuts(X, np.setdiff1d(indices, [*self.read_off, *np.flatnonzero(self.still)]), self.leaves)
         repair(X, y, source, self.leaves, self.rules, self.still, self.draws)
 
     def _draw_again(self, X: Floats, y: Codes, source: Microdata, rivals: list[Rival], attempt: int) -> None:
-        """Draw a field again in each node where its cut scores higher than the pattern's (``rivals``), in place.
+        """Draw values again in each node of the tree where another field's cut scores higher (``rivals``), in place.
 
         Every second attempt in a small leaf moves the field away from the class instead; from half of TRIES on, in any
         leaf.
@@ -218,7 +228,10 @@ class Leafwise:
                 y[records] = self.classes(records)
 
     def _loosen(self, X: Floats, index: int, records: Codes) -> None:
-        """Move a field's values among the records of a leaf by noise on their ranks, away from the class, in place."""
+        """Move a field's values among the records of a leaf by noise on their ranks, in place.
+
+        So that the field tells less about the class there, and no cut is found inside the leaf.
+        """
         rows = records[~np.isnan(X[records, index])]
         if not self.still[index] and rows.size:
             one_group = np.zeros(rows.size, dtype=np.int64)
@@ -226,9 +239,10 @@ class Leafwise:
 
 
 def spread_rare(data: Microdata, leaves: Leaves, rules: list[Rule], still: Mask, draws: Draws) -> Floats:
-    """Replace numbers that fewer than WINDOW records share by random ones between their neighbours, in the same order.
+    """Return the true values with those that fewer than WINDOW records share replaced by random ones nearby.
 
-    So nobody's own figure is released. Values next to a cut stay, and columns that are kept or bound by rules.
+    They lie between their neighbours, in the same order. So nobody's own figure is released. Values next to a cut stay,
+    and columns that are kept or bound by rules.
     """
     X, bound = data.X.copy(), {*np.flatnonzero(still).tolist(), *(index for rule in rules for index in rule.columns)}
     for index, field in enumerate(data.fields):
@@ -254,7 +268,11 @@ class Rival:
 
 
 def differences(leaves: Leaves, regrown: TreeNodes, released: Floats, below: int = 0) -> list[Rival]:
-    """Return the topmost nodes, from ``below`` down, where the tree grown on the release cuts differently."""
+    """Return a list of the topmost nodes of the pattern tree where the tree grown on the release cuts differently.
+
+    ``regrown``: that tree. ``released``: the released values [record, field]. ``below``: the node from which to look
+    down.
+    """
     rivals, pairs = [], [(below, 0)]
     nodes = leaves.nodes
     while pairs:
@@ -271,7 +289,10 @@ def differences(leaves: Leaves, regrown: TreeNodes, released: Floats, below: int
 
 
 def _same_cut(nodes: TreeNodes, ours: int, regrown: TreeNodes, theirs: int, values: Floats) -> bool:
-    """Return whether nodes of two trees divide these records alike."""
+    """Return whether a node of one tree and a node of another divide these records alike.
+
+    ``values``: the records, [record, field]. ``ours`` and ``theirs``: the numbers of the nodes.
+    """
     if nodes.left[ours] < 0 or nodes.feature[ours] != regrown.feature[theirs]:
         return False
     column = values[:, nodes.feature[ours]]

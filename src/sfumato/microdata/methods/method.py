@@ -59,7 +59,7 @@ class LeafFit:
 
 @dataclass(frozen=True)
 class Moved:
-    """The result of a method: the moved records X and y, and the pattern, leaves and rules that it used.
+    """What a method of release returns: the moved values X and classes y, and the tree, leaves and rules that it used.
 
     ``leaf_fits``: repairs of the leaves' correlation matrices. ``regrown``: the pattern tree grown on these records,
     None where none was.
@@ -76,7 +76,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Terms:
-    """What is agreed with the owner, checked against the table.
+    """What is agreed with the data owner before a release is made, checked against the table.
 
     ``preserve``: "rules", "correlations", "both" or "nothing", and ``limits`` as in LIMITS. ``rules``: the owner's
     rules. ``kept``: the fields that stay as they are. ``amount``: the noise of each field, in the method's unit.
@@ -104,39 +104,45 @@ class Method(ABC):
 
     @abstractmethod
     def move(self, data: Microdata, terms: Terms, draws: Draws) -> Moved:
-        """Move the values of the records ``data`` as agreed in ``terms``, with random numbers from ``draws``."""
+        """Move the values of the records ``data`` as agreed in ``terms``; return the moved records.
+
+        ``draws``: the source of random numbers.
+        """
 
     def amounts(self, data: Microdata) -> Floats:
-        """Return the amount of noise of each field of ``data``, in the method's own unit."""
+        """Return the amount of noise of each field of ``data``, an array in the method's own unit."""
         return np.ones(len(data.fields))
 
     def preserves(self, data: Microdata) -> str:
-        """Return what a release of ``data`` by this method is to preserve, where the owner does not say."""
+        """Return what a release of ``data`` by this method is to preserve, where the owner does not say.
+
+        "rules" (of a tree), "correlations", "both" or "nothing".
+        """
         return "nothing"
 
     def looks(self, data: Microdata, preserve: str) -> int:
-        """Return how often a tree is grown on the release of ``data`` to see whether it finds the patterns.
+        """Return how often a tree is grown on the release of ``data`` to see whether it has the same rules.
 
         ``preserve``: what is to survive.
         """
         return 0
 
     def varied(self) -> tuple[Method, ...]:
-        """Return the same method with less and with more noise, for comparison."""
+        """Return several versions of the method, with less and with more noise, for comparison."""
         return (self,)
 
     def grown_on(self, data: Microdata) -> Self:
-        """Return the method with a fitted tree in place of options that describe one; ``data``: to grow it on."""
+        """Return the method with a tree fitted to ``data`` in place of options that only describe one."""
         return self
 
     def grown_again_on(self, data: Microdata) -> Self:
-        """Return the method with the owner's own tree grown anew on the records ``data``."""
+        """Return the method with the owner's own tree grown anew on the records ``data``, where it has one."""
         return self
 
 
 @dataclass(frozen=True, kw_only=True)
 class InLeaves(Method):
-    """A method that moves values inside the leaves of a pattern tree, and then classes.
+    """A method of release that moves values inside the leaves of a tree, whose rules so survive, and then classes.
 
     leaves   the tree whose rules survive: None grows one on the table, a number one of at most so many leaves, "c45"
              one after C4.5; options of scikit-learn's trees grow one on the numeric columns ({"max_depth": 3}); or any
@@ -179,7 +185,7 @@ class InLeaves(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class LookedAt(InLeaves):
-    """A method that is repeated in parts until a tree grown on the release has the same rules.
+    """A method of release that is repeated in parts until a tree grown on the release has the same rules.
 
     attempts   how often a tree is grown on the release (0: never; None: from 4 times for large tables to 60 for small
                ones)
@@ -204,7 +210,7 @@ class LookedAt(InLeaves):
 
 
 class WholeTable(Method):
-    """A method without a pattern tree, which leaves the class as it is.
+    """A method of release that moves values without regard to a tree, and leaves the class as it is.
 
     A subclass states the noisy values (`blurred`); they are then rounded to the field's steps and clipped to its
     domain.
@@ -242,7 +248,10 @@ def check_amount(option: str, amount: Amount, most: float = np.inf) -> None:
 
 
 def by_field(data: Microdata, amount: Amount, usual: float) -> Floats:
-    """Return the amount of each field; ``usual`` for fields that a mapping leaves out."""
+    """Return the amount of noise of each field, as an array.
+
+    ``amount``: one number for all, or a mapping by name. ``usual``: for fields that the mapping leaves out.
+    """
     if not isinstance(amount, Mapping):
         return np.full(len(data.fields), amount, dtype=float)
     amounts = np.full(len(data.fields), usual, dtype=float)
@@ -274,7 +283,10 @@ def agree(
 
 
 def preserve_of(preserve: Preserve) -> tuple[str, dict[str, float]]:
-    """Return what is to survive ("rules", "correlations" or "both") and the limits by which that is judged."""
+    """Return what is to survive a release ("rules", "correlations" or "both") and the limits by which that is judged.
+
+    ``preserve``: what the owner wrote: one of these names, or a mapping from "rules" and "correlations" to limits.
+    """
     if isinstance(preserve, str):
         check_name("preserve", preserve, (*LIMITS, "both"))
         return preserve, LIMITS
@@ -288,7 +300,7 @@ def preserve_of(preserve: Preserve) -> tuple[str, dict[str, float]]:
 
 
 def _kept(data: Microdata, keep: Iterable[str]) -> Mask:
-    """Return which fields stay as they are; raise ValueError if these are all."""
+    """Return which fields stay as they are, as truth values; ValueError if these are all. ``keep``: their names."""
     kept = np.isin(data.names, [data.names[data.index(name)] for name in keep])
     if kept.all():
         raise ValueError("keep names every attribute; leave out at least one to release")

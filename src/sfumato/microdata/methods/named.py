@@ -44,7 +44,7 @@ def read_method(name: str, settings: Iterable[str] = ()) -> tuple[Method, Treatm
 
 
 def read_settings(settings: Iterable[str]) -> dict[str, Any]:
-    """Read texts NAME=VALUE as a mapping."""
+    """Read the options of a method from texts NAME=VALUE as a mapping from name to value."""
     options: dict[str, Any] = {}
     for text in settings:
         name, sign, value = (part.strip() for part in text.partition("="))
@@ -57,7 +57,10 @@ def read_settings(settings: Iterable[str]) -> dict[str, Any]:
 
 
 def _read(name: str, value: str, text: str) -> dict[str, Any]:
-    """Read one option as TOML reads it; a value that is no TOML is a word."""
+    """Read one option as TOML reads it, as a mapping of one entry; a value that is no TOML is a word.
+
+    ``text``: the whole setting, for errors.
+    """
     value = value.lower() if value in ("True", "False") else value
     for written in (value, json.dumps(value)):
         try:

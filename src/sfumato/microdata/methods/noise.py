@@ -37,7 +37,10 @@ values a rank hides little."""
 
 @dataclass(frozen=True)
 class Room:
-    """The intervals in which one field's values must stay: for each record a lower and an upper bound, and a group."""
+    """The intervals in which one field's values must stay when noise moves them.
+
+    For each record a lower and an upper bound, and the ``group`` (leaf of the tree) among whose values it moves.
+    """
 
     field: Field
     lower: Floats
@@ -46,10 +49,11 @@ class Room:
 
 
 def blur(values: Floats, amount: float, room: Room, ranked: Mask, draws: Draws, score: Floats | None = None) -> Floats:
-    """Add noise to one field's values; missing values stay missing.
+    """Return one field's values with noise, inside the intervals where they must stay; missing ones stay missing.
 
-    ``ranked``: the records that get rank noise; others get additive noise. ``score``: deal the leaf's quantiles in its
-    order instead of drawing rank noise.
+    ``amount``: the standard deviation, as a share of the ranks or of the interval. ``room``: the intervals. ``ranked``:
+    the records whose values move to neighbouring ranks of their group; others get additive noise. ``score``: one number
+    a record, in the order of which those get the group's values instead of by noise (None: by noise).
     """
     present, released, field = ~np.isnan(values), values.copy(), room.field
     ranked, additive = present & ranked, present & ~ranked
@@ -64,16 +68,18 @@ def blur(values: Floats, amount: float, room: Room, ranked: Mask, draws: Draws, 
 
 
 def crowded(values: Floats, group: Codes) -> Mask:
-    """Return which records are in a group with enough values, not missing, for rank noise."""
+    """Return which records are in a group with enough values for noise on ranks, as truth values."""
     return np.asarray(np.bincount(group, ~np.isnan(values))[group] >= FEWEST_RECORDS)
 
 
 def rank_noise(
     values: Floats, group: Codes, amount: float, draws: Draws, *, smooth: bool, score: Floats | None = None
 ) -> Floats:
-    """Add noise to the ranks of values inside each group and return the group's quantiles in the new order.
+    """Move values to neighbouring ranks of their group: add noise to ranks, and deal the group's values in that order.
 
-    ``smooth``: quantiles are interpolated between values. ``score``: the new order, in place of noise on ranks.
+    Returns the new values, one for each given one. ``group``: that of each value, such as a leaf. ``amount``: the
+    standard deviation of the noise, as a share of the ranks. ``smooth``: values between the group's own are dealt too.
+    ``score``: a number for each value, by which the new order is given, without noise; None: by noisy ranks.
     """
     order, start, size = ranked_within(values, group, draws)
     if score is None:
@@ -87,28 +93,32 @@ def rank_noise(
 
 
 def ranked_within(values: Floats, group: Codes, draws: Draws) -> tuple[Codes, Codes, Codes]:
-    """Sort records by group and value, ties at random; return the order, and each position's group start and size."""
+    """Sort records by group and value, ties at random; return three arrays with one entry a position of the order.
+
+    The record there, the position where its group starts, and how many records the group has.
+    """
     order, count = order_within(values, group, draws), np.bincount(group)
     start = (np.cumsum(count) - count)[group[order]]
     return order, start, count[group[order]]
 
 
 def order_within(values: Floats, group: Codes, draws: Draws) -> Codes:
-    """Sort records by group and value, ties at random; return the order."""
+    """Sort records by group and value, ties at random; return the records' indices in that order."""
     rank = np.unique(values, return_inverse=True)[1]
     return by_group(np.argsort(rank + draws.uniform(values.size)), group)
 
 
 def by_group(order: Codes, group: Codes) -> Codes:
-    """Sort an order of records by group, stably."""
+    """Return the indices of records in an order sorted by group, inside each group as they stand in ``order``."""
     return order[np.argsort(_small(group)[order], kind="stable")]
 
 
 def deal_quantiles(
     ordered: Floats, group: Codes, score: Floats, start: Codes, size: Codes, draws: Draws, *, smooth: bool
 ) -> Floats:
-    """Deal each group's quantiles, one from each 1/size of it, in the order of the scores.
+    """Give each group's values to its records anew: the smallest to the record with the smallest score, and so on.
 
+    Returns the new values by position. One value is taken from each 1/size of the group.
     ``ordered``: the groups' values in ascending order; ``score``: of the record at the same position. ``start`` and
     ``size``: of each position's group. ``smooth``: interpolate between values.
     """
@@ -125,7 +135,7 @@ def deal_quantiles(
 
 
 def additive_noise(values: Floats, lower: Floats, upper: Floats, amount: float, field: Field, draws: Draws) -> Floats:
-    """Add normal noise with deviation amount·(upper − lower) to numbers, reflected at the ends of [lower, upper].
+    """Return numbers with normal noise of deviation amount·(upper − lower), reflected at the ends of [lower, upper].
 
     A category is replaced, with probability ``amount``, by a random one of those allowed.
     """
@@ -138,7 +148,7 @@ def additive_noise(values: Floats, lower: Floats, upper: Floats, amount: float, 
 
 
 def reflect(values: Floats, lower: Floats | float, upper: Floats | float) -> Floats:
-    """Fold values beyond the ends of [lower, upper] back into it."""
+    """Return values with those beyond an end of [lower, upper] folded back into it, as by a mirror."""
     width = np.asarray(upper - lower, dtype=float)
     safe = np.where(width > 0, width, 1.0)
     folded = np.mod(values - lower, 2 * safe)
@@ -155,8 +165,10 @@ def _small(group: Codes) -> Codes:
 
 
 def blur_labels(y: Codes, leaf: Codes, step: str, draws: Draws) -> Codes:
-    """Return released classes: ``step`` is "rpt", "ppt", "alpt" or "none" (see the head of this module).
+    """Return the classes that are released, moved between records of one leaf of the tree so that they hide people's.
 
+    ``step``: how: "rpt" permutes them, "ppt" draws them from the leaf's shares, "alpt" in leaves of one class too,
+    "none" leaves them as they are.
     ``leaf``: a number that is equal for records of one leaf.
     """
     if step == "none":
@@ -171,8 +183,10 @@ def blur_labels(y: Codes, leaf: Codes, step: str, draws: Draws) -> Codes:
 
 
 def _shares(y: Codes, leaf: Codes, *, borrow: bool) -> Floats:
-    """Return P[leaf, class]; with ``borrow`` pure leaves give other classes the average minority share of mixed
-    ones."""
+    """Return the share of each class in each leaf of the tree, P[leaf, class], from which new classes are drawn.
+
+    ``borrow``: leaves of one class give the others the average share that minorities have in mixed leaves.
+    """
     counts = np.zeros((int(leaf.max()) + 1, int(y.max()) + 1))
     np.add.at(counts, (leaf, y), 1)
     total = counts.sum(axis=1)

@@ -46,7 +46,9 @@ diverge."""
 def draw_in_turn(
     data: Microdata, y: Codes, leaves: Leaves, fewest: Floats, still: Mask, late: list[int], draws: Draws
 ) -> Floats:
-    """Draw every column from donors, in the table's order; return X[record, field].
+    """Draw every column of a release in turn, each value from a donor: a true record alike in the columns before.
+
+    Returns the values X[record, field]; columns are in the table's order.
 
     ``y``: the released classes. ``fewest``: the fewest donors, by field. ``still``: fields that stay as they are, on
     which the others may depend from the start. ``late``: fields that follow from others and are not drawn here.
@@ -77,10 +79,11 @@ def draw_in_turn(
 
 
 def add_line(before: Singles, after: Singles, values: Floats, learn: Codes) -> None:
-    """Write the predictions of a ridge regression on all other inputs into the first input, in place.
+    """Write a ridge regression's predictions of a column into the first input of its tree, in place.
 
-    A tree would need many cuts for a straight line. ``before`` and ``after``: inputs of the true and of the released
-    records. ``values``: the column to predict. ``learn``: the true records to learn from.
+    The regression is on all other inputs. A tree would need many cuts for a straight line. ``before`` and ``after``:
+    inputs of the true and of the released records. ``values``: the column to predict. ``learn``: the true records to
+    learn from.
     """
     learn = learn[~np.isnan(values[learn])]
     if not learn.size:
@@ -104,7 +107,7 @@ def add_line(before: Singles, after: Singles, values: Floats, learn: Codes) -> N
 
 
 def means_by(values: Floats, group: Codes) -> Floats:
-    """Return the mean of the values that are not missing in each group; 0 for a group without any."""
+    """Return an array with the mean of each group's values, missing ones aside; 0 for a group without any."""
     present = ~np.isnan(values)
     count = np.bincount(group[present], minlength=int(group.max()) + 1)
     total = np.bincount(group[present], values[present], minlength=int(group.max()) + 1)
@@ -112,7 +115,11 @@ def means_by(values: Floats, group: Codes) -> Floats:
 
 
 def grow_cells(seen: Floats | Singles, values: Floats, fewest: int, field: Field) -> Any:
-    """Grow a tree that predicts a column from ``inputs``; its leaves, of at least ``fewest`` records, are the cells."""
+    """Grow a tree that predicts a column; its leaves are the cells inside which values are drawn from donors.
+
+    ``seen``: the inputs, [record, input]. ``values``: the column. ``fewest``: records in a leaf at least. Returns
+    scikit-learn's fitted tree.
+    """
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     present = ~np.isnan(values)
@@ -124,10 +131,11 @@ def grow_cells(seen: Floats | Singles, values: Floats, fewest: int, field: Field
 
 
 def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws) -> Codes:
-    """Deal the classes of each leaf among its records, by the probabilities of a boosted model of the true records.
+    """Give each leaf's classes out again to those of its released records whose values they fit; return the classes.
 
-    Class after class, the records with the largest log-odds + logistic noise get it: as if each drew its class by its
-    own probability, given how many of the leaf have it. ``X``: the released values. ``y``: the classes to deal.
+    By the probabilities of a boosted model of the true records. Class after class, the records with the largest
+    log-odds + logistic noise get it: as if each drew its class by its own probability, given how many of the leaf have
+    it. ``X``: the released values. ``y``: the classes to deal.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -161,8 +169,9 @@ def deal_classes(data: Microdata, X: Floats, y: Codes, leaf: Codes, draws: Draws
 def take_from_donors(
     values: Floats, cell: Codes, wanted: Codes, lower: Floats, upper: Floats, draws: Draws
 ) -> Floats:
-    """Draw for each record a random value of its cell inside [lower, upper], from donors used about equally often.
+    """Return for each record a value drawn from the donors in its cell (group of alike records), inside [lower, upper].
 
+    Donors are used about equally often.
     ``values`` and ``cell``: the donors' values and cells. ``wanted``: the records' cells. Where a cell has no value
     inside, one of the whole column is drawn.
     """
@@ -184,7 +193,10 @@ def take_from_donors(
 
 
 def _evenly(group: Codes, draws: Draws) -> Floats:
-    """Draw numbers in (0, 1): for a group of m records one in each interval of length 1/m, in random order."""
+    """Draw a number in (0, 1) for each record, spread evenly in its group, so that donors are used about equally often.
+
+    For a group of m records there is one in each interval of length 1/m, in random order.
+    """
     _, member, size = np.unique(group, return_inverse=True, return_counts=True)
     order = np.argsort(member + draws.uniform(member.size))
     part = np.empty(member.size, dtype=np.int64)
@@ -193,7 +205,7 @@ def _evenly(group: Codes, draws: Draws) -> Floats:
 
 
 def _pick(first: Codes, last: Codes, chance: Floats, size: int) -> Codes:
-    """Choose an index of each range first … last − 1 by a random number in (0, 1).
+    """Return one index of each range first … last − 1, chosen by a random number in (0, 1).
 
     first + ⌊chance·(last − first)⌋, at most size − 1
     """

@@ -22,7 +22,7 @@ VARIED = (0.05, 0.15, 0.3, 0.6, 1.0)
 
 @dataclass(frozen=True)
 class Swap(WholeTable):
-    """The method that exchanges values between records of neighbouring ranks; classes stay as they are.
+    """The method of release that exchanges values between records of neighbouring ranks; classes stay as they are.
 
     window   how far the ranks of two records may be apart, as a share of all ranks, 0 to 1; for all attributes or by
     name
@@ -49,8 +49,10 @@ class Swap(WholeTable):
         return tuple(replace(self, window=window) for window in VARIED)
 
     def blurred(self, data: Microdata, terms: Terms, draws: Draws) -> Floats:
-        """Return the values after swapping: in the order of ranks each record not yet swapped exchanges its value with
-        a random later one inside its window."""
+        """Return the values after swapping, [record, field].
+
+        In the order of ranks each record not yet swapped exchanges its value with a random later one inside its window.
+        """
         released = data.X.copy()
         for index in np.flatnonzero(~terms.kept):
             present = np.flatnonzero(~np.isnan(data.X[:, index]))
@@ -62,7 +64,10 @@ class Swap(WholeTable):
 
 
 def _partners(n: int, window: int, draws: Draws) -> Codes:
-    """Draw the rank with which each of n ranks exchanges its value, at most ``window`` apart; its own if with none."""
+    """Return for each of n ranks the rank with which it exchanges its value, at most ``window`` apart, drawn at random.
+
+    Its own where it exchanges with none.
+    """
     partner, free = np.arange(n), np.ones(n, dtype=bool)
     for index, u in enumerate(draws.uniform(n).tolist()):
         if free[index]:

@@ -67,7 +67,10 @@ class Treatment:
         return data if self.outliers == "keep" else replace_outliers(data, kept, declared, draws)
 
     def after(self, data: Microdata, group: Codes, kept: Mask, draws: Draws) -> Microdata:
-        """Return the records that the method made, with missing values dealt anew inside each ``group`` (leaf)."""
+        """Return the records that the method made, with missing values spread anew among the records of each leaf.
+
+        ``group``: the leaf of each record. ``kept``: fields that stay as they are.
+        """
         return data if self.gaps == "keep" else deal_gaps(data, group, kept, draws)
 
     def notes(self, original: Microdata, released: Microdata, kept: Mask) -> list[str]:
@@ -89,7 +92,7 @@ class Treatment:
         return notes
 
     def rows(self, n: int, draws: Draws) -> Codes:
-        """Return the record of each row of the released table of ``n`` rows."""
+        """Return which record stands in each row of the released table of ``n`` rows, as an array of indices."""
         return np.arange(n) if self.order == "keep" else np.argsort(draws.uniform(n), kind="stable")
 
 
@@ -99,7 +102,10 @@ def tail_size(n: int) -> int:
 
 
 def replace_outliers(data: Microdata, kept: Mask, declared: Mask, draws: Draws) -> Microdata:
-    """Replace extreme numbers and rare labels in all fields but ``kept`` ones; domains shrink unless ``declared``."""
+    """Return records with extreme numbers and rare labels replaced by those of a few people together, to hide them.
+
+    In all fields but ``kept`` ones. The range of a field then shrinks, unless the owner has stated it (``declared``).
+    """
     X, fields = data.X.copy(), list(data.fields)
     for index in np.flatnonzero(~kept).tolist():
         field, present = fields[index], ~np.isnan(X[:, index])
@@ -116,7 +122,7 @@ def replace_outliers(data: Microdata, kept: Mask, declared: Mask, draws: Draws) 
 
 
 def _without_tails(values: Floats, size: int, field: Field, draws: Draws) -> Floats:
-    """Return numbers in which the ``size`` largest are one value, and the ``size`` smallest are."""
+    """Return a field's numbers with the ``size`` largest replaced by one value, the ``size`` smallest by another."""
     values = values.copy()
     for side in (1, -1):
         people = _lowest(side * values, size, draws)
@@ -129,7 +135,7 @@ def _without_tails(values: Floats, size: int, field: Field, draws: Draws) -> Flo
 
 
 def _lowest(values: Floats, size: int, draws: Draws) -> Codes:
-    """Return the ``size`` records with the lowest values, the lowest first; among equal ones at random."""
+    """Return the indices of the ``size`` lowest values, the lowest first; among equal ones at random."""
     last = np.partition(values, size - 1)[size - 1]
     below, tied = np.flatnonzero(values < last), np.flatnonzero(values == last)
     some = tied[np.argsort(draws.uniform(tied.size))[: size - below.size]]
@@ -137,7 +143,7 @@ def _lowest(values: Floats, size: int, draws: Draws) -> Codes:
 
 
 def _without_rare_labels(codes: Floats) -> Floats:
-    """Return codes of labels in which each rare label became the nearest common one."""
+    """Return a column of codes in which each rare label is replaced by the nearest common one (by code)."""
     rare, common = _rare_labels(codes)
     if not rare.size:
         return codes
@@ -147,16 +153,17 @@ def _without_rare_labels(codes: Floats) -> Floats:
 
 
 def _rare_labels(codes: Floats) -> tuple[Codes, Codes]:
-    """Return the codes of rare labels, which too few people have, and of common ones; where all are rare, none is."""
+    """Return (the codes of labels that too few people have, the codes of common ones); if all are rare, none is."""
     count, size = np.bincount(codes.astype(np.int64)), tail_size(codes.size)
     common = np.flatnonzero(count >= size)
     return np.flatnonzero((count > 0) & (count < size) & bool(common.size)), common
 
 
 def deal_gaps(data: Microdata, group: Codes, kept: Mask, draws: Draws) -> Microdata:
-    """Deal missing values anew among the records of each group, in all fields but ``kept`` ones.
+    """Return records with their missing values spread anew among the records of each leaf, so that gaps tell nobody.
 
-    A record takes over the whole pattern of gaps of another; values that it loses go to records that gain one.
+    ``group``: the leaf of each record. ``kept``: fields that stay as they are. A record takes over the whole pattern of
+    gaps of another; values that it loses go to records that gain one.
     """
     missing = np.isnan(data.X)
     indices = np.flatnonzero(missing.any(axis=0) & ~kept)
@@ -174,7 +181,7 @@ def deal_gaps(data: Microdata, group: Codes, kept: Mask, draws: Draws) -> Microd
 
 
 def _stirred(group: Codes, draws: Draws) -> Codes:
-    """Return a random permutation of the records inside each group."""
+    """Return for each record the index of another of its group, at random: a permutation inside each group."""
     source = np.empty(group.size, dtype=np.int64)
     source[np.argsort(group, kind="stable")] = np.lexsort((draws.uniform(group.size), group))
     return source

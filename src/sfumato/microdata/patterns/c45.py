@@ -91,7 +91,8 @@ class C45Tree(ClassifierMixin, BaseEstimator):
         return self.tree_.descend(X)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the classes' shares among the training records of each record's leaf."""
+        """Return the chance of each class for each record, [record, class]: its share in training in the record's leaf.
+        """
         leaves = self.apply(X)
         counts = self.counts_[leaves]
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
@@ -102,13 +103,16 @@ class C45Tree(ClassifierMixin, BaseEstimator):
         return self.classes_[self.tree_.prediction[leaves]]
 
     def get_n_leaves(self) -> int:
-        """Return the number of leaves."""
+        """Return the number of leaves of the fitted tree."""
         check_is_fitted(self)
         return int(self.tree_.is_leaf.sum())
 
     @property
     def expected_errors_(self) -> float:
-        """The errors expected on new records, Σ N·U(E, N) over the leaves, which pruning makes small."""
+        """How many errors the tree is expected to make on as many new records: Σ N·U(E, N) over the leaves.
+
+        Pruning makes it small.
+        """
         counts = self.counts_[self.tree_.is_leaf]
         return float(expected_errors(counts, 0.25 if self.confidence is None else self.confidence).sum())
 
@@ -117,7 +121,10 @@ class C45Tree(ClassifierMixin, BaseEstimator):
 
 
 def upper_error(errors: Any, cases: Any, confidence: float) -> Floats:
-    """Return U(E, N), the error probability at which E errors or fewer in N cases have probability ``confidence``."""
+    """Return an upper limit U(E, N) of the error rate of a leaf that made E errors in N training records.
+
+    It is the rate at which E errors or fewer have probability ``confidence``. ``errors`` and ``cases``: E and N.
+    """
     E, N = np.broadcast_arrays(np.asarray(errors, float), np.asarray(cases, float))
     limit = np.ones(E.shape)
     some = E < N
@@ -126,7 +133,10 @@ def upper_error(errors: Any, cases: Any, confidence: float) -> Floats:
 
 
 def expected_errors(counts: Floats, confidence: float) -> Floats:
-    """Return the expected errors N·U(E, N) of leaves with these counts[leaf, class]."""
+    """Return how many errors leaves are expected to make on new records, N·U(E, N), one number a leaf; for pruning.
+
+    ``counts[leaf, class]``: training records. ``confidence``: of the limit U (`upper_error`).
+    """
     cases = counts.sum(axis=-1)
     return np.asarray(cases * upper_error(cases - counts.max(axis=-1), cases, confidence))
 
@@ -150,7 +160,10 @@ class CandidateCuts:
     larger_left: Mask
 
     def able(self) -> Mask:
-        """Return the attributes that gain something, and at least about the average of those that do."""
+        """Return which attributes may be tested, as truth values.
+
+        Those whose best cut gains something, and at least about the average of those that do.
+        """
         useful = self.gain > 1e-12
         least = self.gain[useful].mean() - NEARLY if useful.any() else np.inf
         return np.asarray(useful & (self.gain >= least))
@@ -162,7 +175,7 @@ class CandidateCuts:
 
 
 def best_cuts(values: Floats, y: Codes, classes: int, fewest: int) -> CandidateCuts:
-    """Find the best cut of every attribute.
+    """Find the best cut of every attribute among the records of one node.
 
     ``values[attribute, i]``: in ascending order, missing ones last. ``y[attribute, i]``: the classes of the same
     records. ``classes``: how many there are. ``fewest``: the fewest records on either side.
@@ -196,7 +209,10 @@ def best_cuts(values: Floats, y: Codes, classes: int, fewest: int) -> CandidateC
 
 
 def _bits(counts: Floats) -> Floats:
-    """Return |S|·info(S) in bits for counts[set of records, class]."""
+    """Return how mixed the classes of each set of records are, as entropy times size: |S|·info(S), in bits.
+
+    ``counts[set, class]``: how many records of each class a set has.
+    """
     return np.asarray((xlogy(total := counts.sum(axis=1), total) - xlogy(counts, counts).sum(axis=1)) / np.log(2))
 
 
@@ -213,7 +229,8 @@ class Grown:
 
 
 class _Growth:
-    """Growing a tree: records are sorted once by every attribute, and each cut divides these orders."""
+    """The growing of a tree, before pruning: records are sorted once by every attribute, and cuts divide these orders.
+    """
 
     def __init__(self, X: Floats, y: Codes, classes: int, fewest: int) -> None:
         self.columns, self.y, self.classes, self.fewest = np.ascontiguousarray(X.T), y, classes, fewest
@@ -222,7 +239,7 @@ class _Growth:
         self.goes_left = np.zeros(y.size, bool)
 
     def grow(self) -> Grown:
-        """Grow the tree from the root down."""
+        """Grow the tree from the root down; return its nodes."""
         nodes: list[list[Any]] = []
         waiting = [(self.order, -1, 0)]
         while waiting:
@@ -255,7 +272,10 @@ class _Growth:
         return index, float(self.sorted[index, last]), bool(cuts.larger_left[index])
 
     def _best(self, order: Codes, some: slice) -> CandidateCuts:
-        """Return the best cuts of some attributes among the records of a node."""
+        """Return the best cut of some attributes (a slice) among the records of a node.
+
+        ``order``: these records sorted by every attribute, [attribute, i].
+        """
         values = np.take_along_axis(self.columns[some], order[some], axis=1)
         return best_cuts(values, self.y[order[some]], self.classes, self.fewest)
 
@@ -272,7 +292,9 @@ class _Growth:
 
 
 def _replaced(grown: Grown, errors: Floats, leaf: Mask) -> Mask:
-    """Return which nodes are leaves after every node that makes no more errors as a leaf than its leaves became one.
+    """Prune a tree; return which of its nodes are leaves then, as truth values.
+
+    Every node that makes no more errors as a leaf than the leaves below it becomes one.
 
     ``errors[node]``: the errors of a node as a leaf. ``leaf``: which nodes are leaves now.
     """
@@ -285,7 +307,10 @@ def _replaced(grown: Grown, errors: Floats, leaf: Mask) -> Mask:
 
 
 def _compact(grown: Grown, leaf: Mask) -> tuple[TreeNodes, Floats]:
-    """Return the nodes that can still be reached from the root, renumbered, and their counts."""
+    """Return a pruned tree: the nodes that can still be reached from the root, renumbered, and their class counts.
+
+    ``leaf``: which nodes are leaves now.
+    """
     reached = np.zeros(leaf.size, bool)
     reached[0] = True
     for node in np.flatnonzero(~leaf).tolist():

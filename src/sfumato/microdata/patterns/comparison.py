@@ -39,8 +39,9 @@ class LeafRule:
 
 @dataclass(frozen=True)
 class TreeComparison:
-    """The rules of a first tree that a second one has too (``kept``), has not (``lost``), and has besides (``new``).
+    """How far two trees have the same rules: those of the first that the second has too (``kept``) or lacks (``lost``).
 
+    ``new``: the rules that the second has besides.
     ``same_attributes``: whether both test the same attributes.
     """
 
@@ -106,7 +107,7 @@ def rules_of(tree: Any, X: Floats, names: list[str], classes: Any = None) -> lis
 def compare_trees(
     first: Any, second: Any, X: Any, names: list[str] | None = None, *, classes: Any = None
 ) -> TreeComparison:
-    """Compare the rules of two trees.
+    """Compare the rules of two trees: which of the first's the second has too; return a `TreeComparison`.
 
     ``first`` and ``second``: fitted trees of scikit-learn or of this library. ``X``: the reference records, a matrix or
     a table. ``names``: the columns of X (None: the table's). ``classes``: labels of the predictions (None: those of the
@@ -131,7 +132,11 @@ def compare_trees(
 
 
 def _place(rule: LeafRule, ranked: dict[str, Floats]) -> Hashable:
-    """Return what equal rules have in common: prediction, attributes, open ends, and records below each end."""
+    """Return a hashable key that rules of two trees share if they count as the same.
+
+    The prediction, the attributes tested, which ends are open, and how many records lie below each end. ``ranked``: the
+    sorted values of each attribute.
+    """
     shape = tuple((name, np.isinf(low), np.isinf(high)) for name, low, high in rule.conditions)
     below = tuple(int(ranked[name].searchsorted(end, "right")) for name, *ends in rule.conditions for end in ends)
     return rule.prediction, shape, below
@@ -140,13 +145,19 @@ def _place(rule: LeafRule, ranked: dict[str, Floats]) -> Hashable:
 def _among(
     rules: list[tuple[LeafRule, Hashable]], others: list[tuple[LeafRule, Hashable]], wanted: bool
 ) -> tuple[LeafRule, ...]:
-    """Return the rules that are (``wanted``) or are not among the others; each rule comes with its key (`_place`)."""
+    """Return those of ``rules`` that are among the others (``wanted``), or that are not.
+
+    Each rule comes with its key (`_place`), by which rules are compared.
+    """
     keys = {key for _, key in others}
     return tuple(rule for rule, key in rules if (key in keys) == wanted)
 
 
 def _intervals(nodes: TreeNodes) -> list[dict[int, tuple[float, float]]]:
-    """Return for each node the interval (low, high] that its path leaves to every attribute tested on it."""
+    """Return for each node a dict of the intervals (low, high] that the cuts on the way to it leave, by attribute.
+
+    Only of attributes that are tested on the way.
+    """
     intervals: list[dict[int, tuple[float, float]]] = [{} for _ in range(nodes.size)]
     for node in np.flatnonzero(~nodes.is_leaf):
         attribute, cut = int(nodes.feature[node]), float(nodes.threshold[node])

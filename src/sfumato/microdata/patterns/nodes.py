@@ -13,7 +13,7 @@ from sfumato.microdata.table.fields import Mask
 
 @dataclass(frozen=True)
 class TreeNodes:
-    """A binary tree as arrays with one entry a node, parents before children.
+    """A fitted binary tree as arrays with one entry a node, parents before children.
 
     A record goes left where x[feature] <= threshold, or where x is missing and ``missing_left`` is set. ``left`` and
     ``right``: the children's indices, −1 for leaves. ``prediction``: the index of the class that most records of the
@@ -39,12 +39,12 @@ class TreeNodes:
         return np.asarray(self.left < 0)
 
     def goes_left(self, node: Codes | int, values: Floats) -> Mask:
-        """Return which values of the node's feature go to the left."""
+        """Return which values of the feature that a node tests go to its left child, as truth values."""
         compared = values.astype(np.float32) if self.single_precision else values
         return np.where(np.isnan(values), self.missing_left[node], compared <= self.threshold[node]).astype(bool)
 
     def descend(self, X: Floats) -> Codes:
-        """Return the leaf that each record X[record, feature] arrives at."""
+        """Return the leaf that each record X[record, feature] arrives at, as an array of node numbers."""
         node = np.zeros(X.shape[0], dtype=np.int64)
         active = np.flatnonzero(~self.is_leaf[node])
         while active.size:
@@ -77,7 +77,7 @@ def nodes_of(tree: Any, names: list[str] | None = None, fitted: list[str] | None
 
 
 def _of_sklearn(inner: Any) -> TreeNodes:
-    """Return the nodes of scikit-learn's ``tree_``."""
+    """Return the nodes of a tree of scikit-learn, from its ``tree_``."""
     left, right = (np.asarray(side, np.int64) for side in (inner.children_left, inner.children_right))
     flags = getattr(inner, "missing_go_to_left", None)
     missing_left = np.zeros(left.size, bool) if flags is None else np.asarray(flags).astype(bool)
@@ -87,7 +87,7 @@ def _of_sklearn(inner: Any) -> TreeNodes:
 
 
 def _of_ours(inner: Any) -> TreeNodes:
-    """Return the nodes of this library's tree; its x < cut is x <= the next smaller float."""
+    """Return the nodes of a tree of this library, from its ``tree_``; its x < cut is x <= the next smaller float."""
     left, right = (np.asarray(side, np.int64) for side in (inner.left, inner.right))
     if np.isnan(inner.cut[left >= 0]).any():
         raise ValueError("the tree tests a set of categories; give its columns as numbers to compare it by intervals")
@@ -97,7 +97,10 @@ def _of_ours(inner: Any) -> TreeNodes:
 
 
 def _places(tree: Any, names: list[str], fitted: Any = None) -> Codes:
-    """Return the index among ``names`` of each feature of a tree."""
+    """Return for each feature of a tree its index among ``names``, all columns of the table.
+
+    ``fitted``: the columns that the tree was fitted on, where it does not know their names.
+    """
     fitted = getattr(tree, "feature_names_in_", None) if fitted is None else fitted
     if fitted is None and not set(getattr(tree, "attribute_names_", ("",))) - set(names):
         fitted = tree.attribute_names_

@@ -11,7 +11,11 @@ from sfumato.microdata.table.fields import Microdata
 
 
 def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
-    """Grow a scikit-learn tree with these options on the numeric attributes, by default with entropy for classes."""
+    """Grow a scikit-learn tree that predicts the target from the numeric attributes, with options that the owner gave.
+
+    ``options``: parameters of scikit-learn's tree, for example {"max_depth": 3}; classes are cut by entropy unless they
+    say otherwise. Returns the fitted tree.
+    """
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
     names = np.array([name for name in data.names if name != data.target], dtype=object)
@@ -31,7 +35,7 @@ def grow_as_asked(options: Mapping[str, Any], data: Microdata) -> Any:
 
 
 def grow_again(tree: Any, data: Microdata) -> Any:
-    """Grow a tree with the same options and columns as a fitted one on these records."""
+    """Grow the owner's tree anew on other records, with the same options and columns; return the fitted tree."""
     from sklearn.base import clone
 
     names = np.array(getattr(tree, "feature_names_in_", data.names), dtype=object)

@@ -50,7 +50,7 @@ class Leaves:
     counts: Codes
 
     def records(self, node: int) -> Codes:
-        """Return the records of a node."""
+        """Return the indices of the records that pass through a node."""
         return self.order[self.start[node] : self.stop[node]]
 
     @property
@@ -60,11 +60,11 @@ class Leaves:
 
     @property
     def tested(self) -> Mask:
-        """Which fields the path to each node tests: [node, field]."""
+        """Which columns are tested on the way from the root to each node, as truth values [node, field]."""
         return np.asarray((self.lower_by >= 0) | (self.upper_by >= 0))
 
     def bounds(self, field: int) -> tuple[Floats, Floats]:
-        """Return the lower and the upper end of one field's interval for each record."""
+        """Return two arrays, the lower and the upper end of the interval of one field in each record's leaf."""
         return self.lower[self.leaf, field], self.upper[self.leaf, field]
 
 
@@ -109,7 +109,10 @@ def _class_counts(nodes: TreeNodes, leaf: Codes, y: Codes) -> Codes:
 
 
 def _depth_first(nodes: TreeNodes, leaf: Codes) -> tuple[Codes, Codes]:
-    """Return where each node's records start, and how many they are, in an order that keeps subtrees together."""
+    """Return two arrays by node: where its records start, and how many they are, in an order with subtrees together.
+
+    ``leaf``: the leaf of each record.
+    """
     start, size = np.zeros(nodes.size, np.int64), np.bincount(leaf, minlength=nodes.size)
     inner = np.flatnonzero(~nodes.is_leaf).tolist()
     for node in reversed(inner):
@@ -121,7 +124,7 @@ def _depth_first(nodes: TreeNodes, leaf: Codes) -> tuple[Codes, Codes]:
 
 
 def _cut_values(nodes: TreeNodes, node: int, below: Floats, above: Floats, step: float) -> tuple[float, float]:
-    """Return the largest value left of a node's cut and the smallest right of it.
+    """Return the two values next to a node's cut: the largest on its left and the smallest on its right.
 
     ``below`` and ``above``: the values on each side. For a side without values, the value next to the cut in the
     field's ``step`` or in floats.
@@ -146,7 +149,9 @@ def _cut_values(nodes: TreeNodes, node: int, below: Floats, above: Floats, step:
 def grow_tree(
     X: Floats, y: Codes, *, pruned: bool = True, n: int | None = None, depth: int | None = None
 ) -> Any:
-    """Grow the default pattern tree for classes: entropy cuts, and leaves of at least max(5, 0.4·√n) records.
+    """Grow the default tree whose rules a release keeps, for classes; return scikit-learn's fitted tree.
+
+    Cuts are by entropy, and leaves have at least max(5, 0.4·√n) records.
 
     ``pruned``: by minimal cost complexity, so that a leaf must raise the log-likelihood by ln(n·p); noise does so
     rarely. ``n``: the number of records of the whole table, where ``X`` holds those of one node alone: the tree is then
@@ -166,9 +171,10 @@ def grow_tree(
 def grow_number_tree(
     X: Floats, target: Floats, *, pruned: bool = True, n: int | None = None, depth: int | None = None
 ) -> Any:
-    """Grow the default pattern tree for a numeric target, with parameters as in `grow_tree`.
+    """Grow the default tree whose rules a release keeps, for a numeric target; return scikit-learn's fitted tree.
 
-    Pruned, a leaf must lower the sum of squares by ln(n·p) times the variance inside the leaves.
+    The parameters are those of `grow_tree`. Pruned, a leaf must lower the sum of squares by ln(n·p) times the variance
+    inside the leaves.
     """
     from sklearn.tree import DecisionTreeRegressor
 
@@ -183,12 +189,12 @@ def grow_number_tree(
 
 
 def _fewest(n: int) -> int:
-    """Return the fewest records of a leaf in a table of n records: max(5, 0.4·√n)."""
+    """Return how many records a leaf must have at least in a table of n records: max(5, 0.4·√n)."""
     return int(max(5, round(0.4 * n**0.5)))
 
 
 def grow_c45(X: Floats, y: Codes, **options: Any) -> Any:
-    """Grow a tree after C4.5; other options are ignored."""
+    """Grow a classification tree after Quinlan's C4.5; return it fitted. Other options are ignored."""
     from sfumato.microdata.patterns.c45 import C45Tree
 
     return C45Tree().fit(X, y)
@@ -196,7 +202,7 @@ def grow_c45(X: Floats, y: Codes, **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Grower:
-    """A way to grow the pattern tree on any records.
+    """A way to grow the tree whose rules are to survive, on any records: on the table and again on its release.
 
     kind      a name in `GROWERS`, or a fitted tree of the owner's, which is grown with its own options
     names     all fields
@@ -217,7 +223,10 @@ class Grower:
     def grow(
         self, X: Floats, y: Codes, *, n: int | None = None, depth: int | None = None, pruned: bool = True
     ) -> TreeNodes:
-        """Grow the tree on these records; ``n``, ``depth`` and ``pruned`` as in `grow_tree`."""
+        """Grow the tree on records X[record, field] with classes y, and return its nodes.
+
+        ``n``, ``depth`` and ``pruned`` are those of `grow_tree`.
+        """
         grow = GROWERS[self.kind] if isinstance(self.kind, str) else partial(_grow_owners, self.kind)
         inputs = X[:, [self.names.index(name) for name in self.inputs]]
         target = y if self.response is None else X[:, self.response]
@@ -239,8 +248,9 @@ class Pattern:
 
 
 def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), finer: bool = False) -> Pattern:
-    """Find the pattern tree: the owner's, or one grown on all fields; without a target it has no cut.
+    """Return the tree whose rules are to survive a release: the owner's, or one grown on all fields.
 
+    ``tree``: the owner's fitted tree, the name of a kind ("c45"), or None. Without a target the tree has no cut.
     ``leave_out``: fields that follow from others, which the tree must not test. ``finer``: noise is confined to the
     leaves of the unpruned tree.
     """
@@ -256,7 +266,10 @@ def find_pattern(tree: Any, data: Microdata, *, leave_out: Iterable[int] = (), f
 
 
 def _grower(tree: Any, data: Microdata, leave_out: Iterable[int]) -> Grower:
-    """Return how the pattern tree is grown; ``tree``: the owner's, the name of a kind, or None."""
+    """Return how the tree whose rules are to survive is grown, on which fields.
+
+    ``tree``: the owner's fitted tree, the name of a kind ("c45"), or None. ``leave_out``: fields it must not test.
+    """
     if tree is None:
         names = [name for index, name in enumerate(data.names) if index not in {*leave_out, data.response}]
         kind: Any = "nothing" if not names else "classes" if data.response is None else "number"
@@ -283,12 +296,12 @@ def _check_explains(tree: Any, data: Microdata) -> None:
 
 
 def _no_tree(X: Floats, y: Codes, **options: Any) -> Any:
-    """Grow a tree without a cut, for tables without a target or without a field to test."""
+    """Grow a tree of a single leaf, for tables without a target or without a field to test; return it fitted."""
     return grow_tree(np.zeros((len(y), 1)), np.zeros_like(y))
 
 
 def _grow_owners(tree: Any, X: Floats, target: Any, **options: Any) -> Any:
-    """Grow a tree with the options of the owner's tree; other options are ignored."""
+    """Grow a tree with the options of the owner's tree on these records; return it fitted. Others are ignored."""
     from sklearn.base import clone
 
     with warnings.catch_warnings():

@@ -48,7 +48,7 @@ so that only columns which stay as they are can still break a rule. Chosen by ju
 
 @dataclass(frozen=True)
 class Pairs:
-    """The rule that only some pairs of values of two fields may stand together.
+    """The rule that only some pairs of values of two columns may stand together in a record.
 
     ``columns``: the fields' indices. ``values``: the sorted values of each. ``allowed[i, j]``: whether the i-th value
     of the first and the j-th of the second may. ``text``: the rule in words.
@@ -68,19 +68,22 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Order:
-    """The rule that the first field's number is at most the second's; ``columns``: their indices."""
+    """The rule that in every record the number of a first column is at most that of a second; ``columns``: indices."""
 
     text: str
     columns: tuple[int, int]
 
     def broken(self, X: Floats) -> Mask:
-        """Return which records have the numbers in the wrong order."""
+        """Return which records break the rule, as truth values: their numbers are in the wrong order."""
         return np.asarray(X[:, self.columns[0]] > X[:, self.columns[1]])
 
 
 @dataclass(frozen=True)
 class Given:
-    """The rule that the second field follows from the first: ``read[i]`` for the i-th of the first's ``values``."""
+    """The rule that the value of a first column determines that of a second, which a release derives from it.
+
+    ``columns``: the indices of both. ``values``: those of the first, sorted. ``read[i]``: the second's value for each.
+    """
 
     text: str
     columns: tuple[int, int]
@@ -88,18 +91,18 @@ class Given:
     read: Floats
 
     def broken(self, X: Floats) -> Mask:
-        """Return which records have another second value than the first one gives."""
+        """Return which records break the rule, as truth values; missing values break none."""
         first, second = X[:, self.columns[0]], X[:, self.columns[1]]
         return np.asarray(~np.isnan(first) & ~np.isnan(second) & (second != self._read(first)))
 
     def derive(self, X: Floats) -> None:
-        """Set the second field to what the first gives, in place; a missing value of either stays missing."""
+        """Set the second column of records to what the first determines, in place; missing values stay missing."""
         first, second = X[:, self.columns[0]], X[:, self.columns[1]]
         present = ~np.isnan(first) & ~np.isnan(second)
         X[present, self.columns[1]] = self._read(first)[present]
 
     def _read(self, first: Floats) -> Floats:
-        """Return the second field's value for each value of the first."""
+        """Return the values of the second column that these values of the first column determine."""
         return self.read[_codes(first, self.values)]
 
 
@@ -107,7 +110,7 @@ Rule = Pairs | Order | Given
 
 
 def _codes(column: Floats, values: Floats) -> Codes:
-    """Return the index of the nearest of the sorted ``values`` for each number; the first one's for NaN."""
+    """Return for each number of a column the index of the nearest of the sorted ``values``; 0 for NaN."""
     middle = (values[1:] + values[:-1]) / 2
     return np.searchsorted(middle, np.nan_to_num(column, nan=values[0]))
 
@@ -159,19 +162,28 @@ def _counts(X: Floats, indices: tuple[int, int], values: tuple[Floats, Floats]) 
 
 
 def _one_a_row(counts: Codes) -> bool:
-    """Return whether the first value of a pair gives the second, and the second takes more than one value."""
+    """Return whether one column determines another that varies, from how many records have each pair of values.
+
+    ``counts[first, second]``: at most one entry of each row is above zero if the first determines the second.
+    """
     return bool(((counts > 0).sum(axis=1) <= 1).all() and ((counts > 0).sum(axis=0) > 0).sum() > 1)
 
 
 def _given(data: Microdata, a: int, b: int) -> Given:
-    """Return the rule that field b follows from field a, as the true records have it."""
+    """Return the rule that the value of column a determines that of column b, as the true records show it.
+
+    ``a`` and ``b``: the columns' indices. In a release b is then derived from a and not drawn.
+    """
     present = np.flatnonzero(~np.isnan(data.X[:, [a, b]]).any(axis=1))
     values, first = np.unique(data.X[present, a], return_index=True)
     return Given(f"{data.names[a]} -> {data.names[b]}", (a, b), values, data.X[present[first], b])
 
 
 def _never(fields: tuple[Field, ...], indices: tuple[int, int], values: tuple[Floats, Floats], never: Mask) -> str:
-    """Return a text that names one of the pairs that never occur, and how many more there are."""
+    """Return the text of a rule on pairs that never occur: one of these pairs, and how many more there are.
+
+    ``indices``: the two columns. ``values``: the values of each. ``never[i, j]``: whether that pair never occurs.
+    """
     which = np.argwhere(never)
     shown = ", ".join(
         f"{fields[index].name}={fields[index].shown(levels[code])}"
@@ -181,7 +193,7 @@ def _never(fields: tuple[Field, ...], indices: tuple[int, int], values: tuple[Fl
 
 
 def read_off(rules: Iterable[Rule]) -> dict[int, int]:
-    """Return the fields that follow from another one by a rule, with the index of that one."""
+    """Return the columns whose values another column determines by one of these rules, with the index of that one."""
     return {rule.columns[1]: rule.columns[0] for rule in rules if isinstance(rule, Given)}
 
 
@@ -215,7 +227,7 @@ def read_rule(text: str, data: Microdata) -> Rule:
 
 
 def _forbidden(text: str, data: Microdata) -> Pairs:
-    """Read a rule "not a=x, b=y"."""
+    """Read a rule "not a=x, b=y": the value x of column a and y of column b never stand in one record."""
     parts = [part.partition("=") for part in text.removeprefix("not ").split(",")]
     if len(parts) != 2:
         raise ValueError(f"rule {text!r} names {len(parts)} values; write 'not a=x, b=y'")
@@ -260,8 +272,9 @@ def repair(X: Floats, y: Codes, data: Microdata, leaves: Leaves, rules: list[Rul
 
 
 def donors_in_leaf(rows: Codes, y: Codes, true: Codes, leaves: Leaves, able: Mask, draws: Draws) -> Codes:
-    """Draw for each released record a true one that gives its values: of the same leaf and class, else of the leaf.
+    """Draw for each released record a true one that gives it values (its donor); return the donors' indices.
 
+    It is one of the same leaf and class, or else of the leaf.
     ``rows``: the released records; ``y`` their classes, ``true`` those of the true records. ``able``: which true
     records may give. Where no record of the leaf may, a record gets its own.
     """
@@ -276,7 +289,7 @@ def donors_in_leaf(rows: Codes, y: Codes, true: Codes, leaves: Leaves, able: Mas
 
 
 def _outside(X: Floats, leaves: Leaves, indices: tuple[int, int]) -> Mask:
-    """Return which records have a value of these fields outside their leaf's interval."""
+    """Return which records have a value of these columns outside the interval of their leaf, as truth values."""
     outside = np.zeros(len(X), bool)
     for index in indices:
         lower, upper = leaves.bounds(index)

@@ -67,7 +67,10 @@ class Field:
 
 @dataclass(frozen=True)
 class Origin:
-    """The table that was read, with what is needed to write its columns back (``forms``)."""
+    """The table that records were read from, kept so that released ones are written in the same kind and types.
+
+    ``forms``: by column what is needed to write it back.
+    """
 
     table: Any
     forms: Mapping[str, ColumnForm]
@@ -111,7 +114,7 @@ class Microdata:
 
     @property
     def predicted(self) -> tuple[Hashable, ...]:
-        """The predictions that a leaf of the pattern tree can have, as labels."""
+        """The labels of what a leaf of the tree can predict: the classes, or the mean of a numeric target."""
         return self.classes if self.response is None else (f"its mean of {self.target}",)
 
     def index(self, name: str) -> int:
@@ -130,11 +133,14 @@ class Microdata:
         return replace(self, fields=fields, X=np.delete(self.X, index, axis=1))
 
     def take(self, rows: npt.ArrayLike) -> Microdata:
-        """Return the records in these rows."""
+        """Return the records in these rows alone. ``rows``: their numbers, or a mask."""
         return self.with_values(self.X[np.asarray(rows)], self.y[np.asarray(rows)])
 
     def arranged(self) -> Microdata:
-        """Return the same records with categories coded in the order of these records' own class shares."""
+        """Return the same records with categories numbered in the order of these records' own class shares.
+
+        So that nothing of other records is in the order that trees cut.
+        """
         free = [field.kind == "category" and not field.ordered for field in self.fields]
         named = [_sorted(field) if use else field for field, use in zip(self.fields, free, strict=True)]
         plain = self.like(tuple(named))
@@ -225,17 +231,20 @@ def _classes(target: str, column: Column) -> tuple[tuple[Hashable, ...], Codes]:
 
 
 def _all_alike(columns: Mapping[str, Column]) -> tuple[tuple[Hashable, ...], Codes]:
-    """Return one class for all records, where there is no target."""
+    """Return (one class, index 0 for every record), where there is no target."""
     return ("any",), np.zeros(len(next(iter(columns.values()))), dtype=np.int64)
 
 
 def _is_number(column: Column) -> bool:
-    """Return whether a target is a number: numeric, with more than MOST_CLASSES different values."""
+    """Return whether a target column is a number to be predicted, and not classes.
+
+    It is if its type is numeric and it has more than MOST_CLASSES different values.
+    """
     return column.dtype.kind in "iuf" and np.unique(column).size > MOST_CLASSES
 
 
 def _groups(values: Floats) -> tuple[tuple[Hashable, ...], Codes]:
-    """Divide numbers into at most GROUPS groups of about equally many records, at least ten in each.
+    """Divide a numeric target into classes: at most GROUPS groups of about equally many records, at least ten in each.
 
     Returns the groups' names and every record's index among them.
     """
@@ -248,7 +257,11 @@ def _groups(values: Floats) -> tuple[tuple[Hashable, ...], Codes]:
 def _field(
     name: str, column: Column, domain: Interval | Categories | None, y: Codes, ordered: tuple[Hashable, ...] = ()
 ) -> tuple[Field, Floats]:
-    """Return a column's field and its values as numbers; ``ordered``: labels in an order of their own."""
+    """Return what values a column may have, and its values as numbers (codes of categories).
+
+    ``domain``: the values that the owner allows (None: those that occur). ``y``: the classes of the records.
+    ``ordered``: labels in an order of their own.
+    """
     if isinstance(domain, Categories) or column.dtype.kind in "Ob" or ordered:
         return _category(name, column, domain, y, ordered)
     values = as_numbers(column)
@@ -272,7 +285,10 @@ def _field(
 def _category(
     name: str, column: Column, domain: object, y: Codes, ordered: tuple[Hashable, ...]
 ) -> tuple[Field, Floats]:
-    """Return the field of a column of labels and its codes, in the labels' own order or in that of class shares."""
+    """Return what labels a column may have, and its values as codes of these, NaN where missing.
+
+    Codes are in the labels' own order (``ordered``, if any), else in that of the classes' shares among them.
+    """
     present_labels = {label for label in column.tolist() if not is_missing(label)}
     labels = list(domain.labels) if isinstance(domain, Categories) else list(ordered) or sorted(present_labels, key=str)
     codes = Categories(labels or ["missing"]).encode(column)
@@ -283,12 +299,15 @@ def _category(
 
 
 def _sorted(field: Field) -> Field:
-    """Return a field with its labels sorted by name, an order that does not depend on the records."""
+    """Return a field of categories with its labels sorted by name, an order that does not depend on the records."""
     return replace(field, labels=tuple(sorted(field.labels, key=str)))
 
 
 def _by_class(field: Field, column: Floats, y: Codes) -> Field:
-    """Return a field with its labels in the order of their class shares among these records."""
+    """Return a field of categories with its labels in the order of their class shares among these records.
+
+    ``column``: the codes of the records, NaN where missing. ``y``: their classes.
+    """
     codes = np.where(np.isnan(column), -1, column).astype(np.int64)
     index = _order_by_class(codes, y, len(field.labels))
     return replace(field, labels=tuple(field.labels[old] for old in np.argsort(index)[: len(field.labels)]))
@@ -300,7 +319,11 @@ def is_almost_unique(distinct: int, records: int) -> bool:
 
 
 def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:
-    """Return the rank of each category along the first principal axis of the categories' class shares."""
+    """Return a rank for each category, so that categories with similar shares of classes are neighbours.
+
+    The order is along the first principal axis of the shares. ``codes`` and ``y``: category and class of each record.
+    ``size``: how many categories there are.
+    """
     counts = np.zeros((max(size, 1), int(y.max()) + 1))
     np.add.at(counts, (codes[codes >= 0], y[codes >= 0]), 1)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -311,7 +334,10 @@ def _order_by_class(codes: Codes, y: Codes, size: int) -> Codes:
 
 
 def _step(present: Floats) -> float:
-    """Return 10^−d, where d decimals write every number exactly (1 for whole numbers), and 0 for finer numbers."""
+    """Return the distance of a column's possible numbers: 10^−d if d decimals write every one (1 for whole numbers).
+
+    0 for finer numbers, which may be any.
+    """
     sample = present if present.size <= 10_000 else present[:: present.size // 10_000]
     for decimals in range(MOST_DECIMALS + 1):
         if np.array_equal(sample, np.round(sample, decimals)) and np.array_equal(present, np.round(present, decimals)):

@@ -51,7 +51,10 @@ class ColumnForm:
 
 
 def read_form(column: Any, name: str) -> ColumnForm:
-    """Read a column of any type as numbers or labels; a column of lists raises TypeError with its ``name``."""
+    """Read a column of any type as numbers or labels, with what is needed to write it back in its own type.
+
+    ``name``: the column's, for the TypeError that a column of lists raises.
+    """
     labels = _order_of(column)
     array = np.atleast_1d(as_array(_without_zone(column)))
     moments, kind = _of_moments(array) if array.dtype.kind == "O" and not labels else (array, "array")
@@ -66,7 +69,10 @@ def read_form(column: Any, name: str) -> ColumnForm:
 
 
 def _like(new: Column, dtype: np.dtype[Any]) -> Column:
-    """Return values in a type, where they fit into it (missing values do not fit into integers); else as they are."""
+    """Return released values in the column's own type where they fit, else as they are.
+
+    Missing values do not fit into integers.
+    """
     gaps = bool(np.isnan(new).any()) if new.dtype.kind == "f" else new.dtype.kind == "O" and any(map(is_missing, new))
     fits = not gaps and new.dtype.kind not in "if" if dtype.kind in "bU" else not gaps or dtype.kind == "f"
     return new.astype(dtype) if dtype.kind in "iufbU" and fits else new
@@ -113,7 +119,7 @@ class Moment:
     kind: str
 
     def back(self, new: Column) -> Column:
-        """Return numbers as moments of the column's own kind."""
+        """Return numbers as dates, times or durations of the column's own kind; NaN becomes missing."""
         gaps = np.isnan(new) if new.dtype.kind == "f" else np.zeros(new.shape, dtype=bool)
         ticks = np.rint(np.where(gaps, 0, new)).astype(np.int64) * self.step
         moments = ticks.view(self.fine).astype(self.dtype)
@@ -149,7 +155,10 @@ def _of_moments(array: Column) -> tuple[Column, str]:
 
 
 def _moments(array: Column, kind: str) -> ColumnForm:
-    """Return NumPy's moments or durations as whole numbers of the largest unit that writes all of them."""
+    """Read dates, times or durations of NumPy's types as whole numbers of the largest unit that writes all of them.
+
+    ``kind``: what the column held (see `Moment`).
+    """
     unit, missing = np.datetime_data(array.dtype)[0], np.isnat(array)
     fine = array.astype(f"{array.dtype.kind}8[{unit if unit in PARTS else 's'}]")
     whole = fine.view(np.int64)
@@ -166,7 +175,7 @@ def _largest_step(whole: Codes, unit: str) -> int:
 
 
 def _digits(array: Column) -> int | None:
-    """Return the most digits that decimals among the objects have behind the point; None without decimals."""
+    """Return how many digits Python's decimals in a column have behind the point at most; None without decimals."""
     present = [value for value in array.tolist() if isinstance(value, Decimal) and not is_missing(value)]
     return max(0, *(-int(value.as_tuple().exponent) for value in present)) if present else None
 

@@ -17,7 +17,7 @@ report; a larger one counts more values as disclosed."""
 
 
 def points(data: Microdata, reference: Microdata) -> Floats:
-    """Return records as points [record, coordinate].
+    """Return records as points [record, coordinate], between which distances can be measured.
 
     Numbers are centred and divided by the reference's standard deviation; a missing one is 0. A category becomes one
     indicator a label, divided by √2, so that two different labels are at distance 1.

@@ -34,13 +34,13 @@ NO_VALUE = "missing in every record"  # the reason why a column without values i
 
 @dataclass(frozen=True)
 class Roles:
-    """The role of every column, and the reason for it."""
+    """The role of every column in a release (identifier, sensitive, …), and the reason for it, by name."""
 
     by_column: dict[str, str]
     reasons: dict[str, str]
 
     def having(self, role: str) -> list[str]:
-        """Return the columns with a role."""
+        """Return a list of the names of the columns with a role."""
         return [name for name, own in self.by_column.items() if own == role]
 
     def notes(self) -> list[str]:
@@ -51,7 +51,10 @@ class Roles:
 
 
 def agree_roles(columns: Mapping[str, Column], target: str | None, given: Mapping[str, str] | None = None) -> Roles:
-    """Propose a role for every column; roles ``given`` by the owner replace the proposed ones."""
+    """Return a role for every column: proposed from its values, unless the owner has ``given`` one.
+
+    ``columns``: the values by name. ``target``: the column to be explained.
+    """
     wanted = dict(given or {})
     for name, role in wanted.items():
         if name not in columns:
@@ -103,7 +106,7 @@ def load_roles(path: str | Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Anonymity:
-    """Groups of records with equal quasi-identifiers.
+    """How well records hide in groups with equal quasi-identifiers, the columns that others may know.
 
     ``uniques``: the share of records that are alone in their group. ``k``: the size of the smallest group. ``l``: the
     fewest different sensitive values in a group (1 where nothing is sensitive).
@@ -115,7 +118,10 @@ class Anonymity:
 
 
 def anonymity(data: Microdata, quasi: list[str], sensitive: list[str]) -> Anonymity:
-    """Count the groups of records with equal values in the columns ``quasi``, and ``sensitive`` values in them."""
+    """Measure how well records hide in groups with equal values in some columns; return an `Anonymity`.
+
+    ``quasi``: the columns that others may know. ``sensitive``: those that nobody should learn.
+    """
     group = groups(data, quasi)
     size = np.bincount(group)
     fewest = size.max()

@@ -89,7 +89,10 @@ class Texts:
 
 
 def _typed(column: Any, as_labels: bool) -> tuple[Any, Write]:
-    """Return a column with the type of its texts, and the function that writes its values."""
+    """Return a column of texts with the type that they have (numbers, dates), and the function that writes its values.
+
+    ``as_labels``: leave it as texts.
+    """
     import pyarrow
     from pyarrow import compute
 
@@ -111,7 +114,10 @@ def _typed(column: Any, as_labels: bool) -> tuple[Any, Write]:
 
 
 def _moments(column: Any, present: list[str]) -> tuple[Any, Write]:
-    """Return a column as dates or times if one format writes all its texts as they are; otherwise as texts."""
+    """Return (a column as dates or times, the function that writes them) if one format writes all texts as they are.
+
+    Otherwise the column stays of texts. ``present``: its different texts.
+    """
     import pyarrow
 
     for form in (*MOMENTS, *TIMES):

@@ -115,8 +115,9 @@ def _run_checks(
 ) -> tuple[list[RowAudit], list[Check]]:
     """Run the checks of every attribute and of whole records, which share the false alarm and the time.
 
-    ``whole``: a function of tables in place of the plan's own, or None; ``by_name``: functions of single attributes.
-    Returns the audits of numbers that are blurred together, and all checks.
+    ``implementation``: what is audited; ``whole``: a function of tables in place of the plan's own, or None;
+    ``by_name``: functions of single attributes; ``row_audit``: `audit_row` with the people to attack. Returns the
+    audits of numbers that are blurred together, and a list of all checks.
     """
     records = (audited.is_plan or bool(audited.attributes_with_levels)) and (not by_name or whole is not None)
     parts = len(audited.level_channels) + len(audited.rows) + records
@@ -137,7 +138,7 @@ def _run_checks(
 
 
 def _split_implementation(audited: Subject, implementation: Any) -> tuple[Any, dict[str, Any]]:
-    """Split an implementation into (a function of tables or None, a function of values by attribute)."""
+    """Return an implementation as (a function of whole tables or None, a dict of functions of values by attribute)."""
     if isinstance(implementation, AuditedProgram):
         return implementation.people, implementation.attribute_callables(audited)
     whole = implementation if audited.is_plan and callable(implementation) else None
@@ -148,9 +149,11 @@ def _split_implementation(audited: Subject, implementation: Any) -> tuple[Any, d
 def not_audited(
     audited: Subject, by_name: Mapping[str, Any], whole: bool, checks: Sequence[Check]
 ) -> tuple[str, ...]:
-    """Write a sentence for each part that the audit says nothing about.
+    """Write a sentence for each part that the audit says nothing about, as a tuple.
 
     These are attributes that another program did not answer, keys it does not take, and checks that were skipped.
+    ``by_name``: the other program's functions by attribute; ``whole``: whether it answers for whole records;
+    ``checks``: the results.
     """
     sentences = []
     missing = [name for name in (*audited.level_channels, *audited.rows) if name not in by_name]
@@ -175,7 +178,10 @@ def not_audited(
 
 
 def _run_attacks(audited: Subject, population: Population, times: int, rng: np.random.Generator) -> list[Finding]:
-    """Run all attacks that apply, in the order: one attribute, several attributes, the record as a whole."""
+    """Run all attacks that apply to a population, in the order: one attribute, several attributes, whole records.
+
+    ``times``: how many fresh answers the attack by averaging gets.
+    """
     findings = [best_guess(target) for target in population.targets.values()]
     findings += [averaging(target, times, rng) for target in population.targets.values()]
     for name, channel in audited.baskets.items():
@@ -184,7 +190,10 @@ def _run_attacks(audited: Subject, population: Population, times: int, rng: np.r
 
 
 def _list_assumptions(population: Population, rows: list[str]) -> tuple[str, ...]:
-    """Write the audit's assumptions; ``rows``: where the people come from whose numbers are blurred together."""
+    """Write the audit's assumptions, a tuple of sentences.
+
+    ``rows``: where the people come from whose numbers are blurred together, in words.
+    """
     unknown = len(population.numeric) > 1 and population.covariance is None
     blind = "Answers are taken as independent; give reports or true values to see what their correlation gives away."
     return (

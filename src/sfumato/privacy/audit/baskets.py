@@ -55,10 +55,11 @@ CHECKS = 6
 
 
 class BasketProbe(Probe):
-    """A probe of baskets of one size: quantiles of how many own items are shown, and of how many others are added.
+    """A probe for checks of baskets of one size: it draws random baskets, and reads their reports as two quantiles.
 
-    ``seeds``: reports may be seeds, in which no more than ``up_to`` others are independent; only so many random ones
-    are counted then.
+    The first is of how many of the person's own items are shown, the second of how many others are added, each in its
+    stated distribution: uniform on 0..1 if the implementation is sound. ``seeds``: reports may be seeds, in which no
+    more than ``up_to`` others are independent; only so many random ones are counted then.
     """
 
     def __init__(self, channel: SelectASize, size: int, name: str, *, seeds: bool = False) -> None:
@@ -75,7 +76,7 @@ class BasketProbe(Probe):
         return np.array([np.arange(self.size), np.arange(self.channel.items.size - self.size, self.channel.items.size)])
 
     def baskets(self, true: Codes) -> list[list[Any]]:
-        """Return the items of every person by their labels."""
+        """Return a list with the items of every person, as labels; ``true``: item codes, a row a person."""
         labels = self.channel.items.labels
         return [[labels[code] for code in row] for row in true.tolist()]
 
@@ -90,7 +91,11 @@ class BasketProbe(Probe):
         return np.column_stack(quantiles)
 
     def _counted_others(self, own: Bits, rng: np.random.Generator) -> Bits:
-        """Return which items are counted of those that a person does not have: all, or ``reach`` random ones."""
+        """Return a mask people × items of the items whose additions are counted for the quantile of a person's report.
+
+        They are the items that the person does not have: all, or ``reach`` random ones. ``own``: a mask of the items
+        they have.
+        """
         if self.reach == self.others:
             return ~own
         scores = np.where(own, 1.0, rng.random(own.shape, dtype=np.float32))
@@ -100,10 +105,12 @@ class BasketProbe(Probe):
 def check_baskets(
     channel: SelectASize, randomize: Randomize, effort: Effort, attribute: str, false_alarm: float
 ) -> list[Check]:
-    """Check a select-a-size implementation in every way; a sound one fails with chance ``false_alarm`` at most.
+    """Check a select-a-size implementation (it blurs baskets) in every way; return the list of checks.
 
-    The law and γ are checked for every designed size; fresh noise, keys, small calls and independence for the first
-    size that is not 0.
+    A sound one fails any check with chance ``false_alarm`` at most. The chances of reports and γ (largest factor on the
+    odds) are checked for every basket size that the channel allows; fresh noise, keys, small calls and independence for
+    the first size that is not 0. ``randomize``: baskets to reports; ``effort``: how many reports are drawn and for how
+    long.
     """
     checks, alpha, rng = list[Check](), false_alarm / CHECKS, np.random.default_rng()
     people = min(max(effort.samples // 4 // len(channel.sizes), 2000), MOST_CELLS // channel.items.size, MOST_BASKETS)
@@ -125,14 +132,14 @@ def check_baskets(
 
 
 def binomial(n: int, chance: float) -> Floats:
-    """Return the probabilities of 0, 1, …, n hits in n trials."""
+    """Return the probabilities of 0, 1, …, n hits in n trials of a chance, as an array."""
     k = np.arange(n + 1)
     ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return np.asarray(np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance)))
 
 
 def _implementation_of(probe: BasketProbe, randomize: Randomize) -> Implementation:
-    """Wrap a function from baskets to reports as an implementation that takes tables, records and keys."""
+    """Wrap a function from baskets to reports as an `Implementation` that takes tables, single records and keys."""
     (name,), channel, size = probe.columns, probe.channel, probe.size
 
     def randomize_table(table: Any, **keys: Any) -> dict[str, Any]:
@@ -148,7 +155,7 @@ def _implementation_of(probe: BasketProbe, randomize: Randomize) -> Implementati
 def _draw_baskets(
     probe: BasketProbe, randomize: Randomize, people: int, effort: Effort, rng: np.random.Generator
 ) -> tuple[Bits, Bits]:
-    """Draw random people's baskets and their reports: tables of the items they have and of the items shown."""
+    """Draw random people's baskets and their reports; return two masks people × items: items they have, items shown."""
     own, bits = [], []
     for count in effort.block_sizes(people, 0.3 / len(probe.channel.sizes), MOST_AT_ONCE):
         true = probe.draw_people(rng, count)
@@ -158,7 +165,7 @@ def _draw_baskets(
 
 
 def held_items(members: Codes, items: int) -> Bits:
-    """Return a table people × items with True where a row of item codes names the item."""
+    """Return a mask people × items with True where a person's row of item codes (``members``) names the item."""
     table = np.zeros((len(members), items), dtype=bool)
     np.put_along_axis(table, members, True, axis=1)
     return table
@@ -190,9 +197,10 @@ def _check_fresh(probe: Probe, randomize: Randomize, attribute: str, alpha: floa
 
 
 def shown_items(channel: SelectASize, reports: Any, size: int, people: int) -> Bits:
-    """Return the reports of so many people, with baskets of one size, as a table people × items of booleans.
+    """Return reports of baskets as a mask people × items of the items that they show.
 
-    ``reports``: `BasketReports`, lists of items, such a table, or a list of its rows.
+    ``size``: the baskets' common size; ``people``: how many. ``reports``: `BasketReports`, lists of items, such a mask,
+    or a list of its rows.
     """
     if isinstance(reports, np.ndarray) and reports.ndim == 2:
         return reports
@@ -204,14 +212,21 @@ def shown_items(channel: SelectASize, reports: Any, size: int, people: int) -> B
 
 
 def _count_presence(own: Bits, shown: Bits) -> tuple[Counted, Counted]:
-    """Count, for every item, how often it is shown: by the people who have it, and by those who do not."""
+    """Count for every item how often reports show it, of the people who have it and of those who do not.
+
+    ``own`` and ``shown``: masks people × items. Returns (shown, people) of both groups, with an array over items for
+    each.
+    """
     having = own.sum(axis=0)
     both = (own & shown).sum(axis=0)
     return (both, having), (shown.sum(axis=0) - both, len(own) - having)
 
 
 def _check_law(channel: SelectASize, size: int, own: Bits, shown: Bits, attribute: str, alpha: float) -> Check:
-    """Check how many own items come through, and how often each item is shown, against the law of one size."""
+    """Check how many own items come through, and how often each item is shown, against the stated chances of one size.
+
+    ``own`` and ``shown``: masks people × items of the baskets and of their reports.
+    """
     law = channel.laws[size]
     came = np.bincount((own & shown).sum(axis=1), minlength=size + 1)
     kept = float(np.arange(size + 1) @ np.asarray(law.kept)) / max(size, 1)
@@ -230,7 +245,10 @@ def _check_law(channel: SelectASize, size: int, own: Bits, shown: Bits, attribut
 
 
 def _item_sentences(channel: SelectASize, counts: Counted, who: str, stated: float) -> list[str]:
-    """Write a sentence for each item: how often these people's reports show it, and the stated chance."""
+    """Write a sentence for each item: how often these people's reports show it, and the stated chance.
+
+    ``counts``: (shown, people) by item; ``who``: the people in words; ``stated``: the chance.
+    """
     return [
         f"item {label!r} is shown by {k:,} of {n:,} {who} where the law states {percent(stated, 3)}."
         for label, k, n in zip(channel.items.labels, *counts, strict=True)
@@ -238,7 +256,11 @@ def _item_sentences(channel: SelectASize, counts: Counted, who: str, stated: flo
 
 
 def _check_gamma(channel: SelectASize, own: Bits, shown: Bits, attribute: str, alpha: float) -> Check:
-    """Check that γ ≥ L/U, over items shown by people who have them or hidden by people who do not, is as stated."""
+    """Check that the γ (largest factor on the odds) that reports prove is not above the stated one.
+
+    They prove L/U, of bounds on the chances that an item is shown by people who have it and by people who do not, or
+    hidden.
+    """
     (shown_by, having), (added_by, others) = _count_presence(own, shown)
     level = alpha / (4 * channel.items.size)
     present = lower_bound(shown_by, having, level) / upper_bound(added_by, others, level)

@@ -75,11 +75,12 @@ def check_channel(
     channel: Channel, implementation: Randomize | Mapping[Any, Any] | None = None, *, attribute: str = "",
     samples: int = SAMPLES, seconds: float = SECONDS, false_alarm: float = 1e-6,
 ) -> list[Check]:
-    """Check one channel's implementation in every way; a sound one fails any check with chance ``false_alarm`` at most.
+    """Check one channel's implementation in every way; return the list of checks.
 
-    ``implementation``: a function from values to reports, or a mapping from true value to reports of any other program;
-    None is the channel's own ``randomize`` with secure noise. ``attribute``: the name in the checks' sentences;
-    ``samples``: how many reports are drawn; ``seconds``: the time after which fewer are drawn.
+    A sound implementation fails any of them with chance ``false_alarm`` at most. ``implementation``: a function from
+    values to reports, or a mapping from true value to reports of any other program; None is the channel's own
+    ``randomize`` with secure noise. ``attribute``: the name in the checks' sentences; ``samples``: how many reports are
+    drawn; ``seconds``: the time after which fewer are drawn.
     """
     name, alpha, effort = attribute or channel.kind, false_alarm / CHECKS, Effort(samples, seconds)
     randomize = channel.randomize if implementation is None else implementation
@@ -102,9 +103,9 @@ def check_channel(
 
 
 def implementation_of(probe: ChannelProbe, randomize: Randomize) -> Implementation:
-    """Wrap a function from values to reports as an implementation that takes tables, records and keys.
+    """Wrap a function from values to reports as an `Implementation` that takes tables, single records and keys.
 
-    A function that takes no single value is called with an array of one.
+    ``probe``: draws people for it. A function that takes no single value is called with an array of one.
     """
     (name,) = probe.columns
 
@@ -119,7 +120,10 @@ def implementation_of(probe: ChannelProbe, randomize: Randomize) -> Implementati
 
 
 def _randomize_value(randomize: Randomize, value: Any, **key: Any) -> Any:
-    """Return the report of a single value, by an array of one where the function takes no single value."""
+    """Return the report of a single value, by an array of one where the function takes no single value.
+
+    ``key``: the arguments key and question, or none.
+    """
     if key:
         return randomize(value, **key)
     try:
@@ -132,7 +136,10 @@ def _randomize_value(randomize: Randomize, value: Any, **key: Any) -> Any:
 
 
 def draw_tally(probe: ChannelProbe, randomize: Randomize, effort: Effort) -> ReportTally:
-    """Draw reports of random true values in large mixed batches, and count them."""
+    """Draw reports of random true values in large mixed batches, and count them by report and true value.
+
+    ``randomize``: the audited function from values to reports; ``effort``: how many are drawn and for how long.
+    """
     rng, shape = np.random.default_rng(), probe.law.shape
     halves, strange, unknown = np.zeros((2, probe.law.size), dtype=np.int64), list[Any](), 0
     for size in effort.block_sizes(effort.samples, 0.3, LAW_BLOCK):
@@ -148,7 +155,10 @@ def draw_tally(probe: ChannelProbe, randomize: Randomize, effort: Effort) -> Rep
 
 
 def _count_pairs(codes: Codes, true: Codes, shape: tuple[int, ...]) -> Codes:
-    """Count each (report code, true code) in a flattened table of this shape; codes below 0 are left out."""
+    """Return the flattened table of counts of each (report code, true code); codes below 0 are left out.
+
+    ``shape``: (report codes, true codes) of the table.
+    """
     valid = codes >= 0
     if not valid.all():
         codes, true = codes[valid], true[valid]
@@ -156,7 +166,10 @@ def _count_pairs(codes: Codes, true: Codes, shape: tuple[int, ...]) -> Codes:
 
 
 def tally_given_reports(channel: Channel, given: Mapping[Any, Any]) -> ReportTally:
-    """Count the reports that another program gave, in a mapping from true value to reports."""
+    """Count the reports that another program gave, by report and true value.
+
+    ``given``: a mapping from true value to reports.
+    """
     if not given:
         raise ValueError("the mapping of reports is empty; map each tested true value to its reports")
     values = np.array(list(given), dtype=object if isinstance(channel.inputs, Categories) else None)
@@ -173,7 +186,10 @@ def tally_given_reports(channel: Channel, given: Mapping[Any, Any]) -> ReportTal
 
 
 def _check_given_reports(channel: Channel, given: Mapping[Any, Any], name: str, alpha: float) -> list[Check]:
-    """Check the law and γ of reports that were given for true values; how they were drawn is not seen."""
+    """Check the chances of reports and γ (largest factor on the odds) on reports that another program gave.
+
+    Returns the checks. ``given``: reports by true value; how they were drawn is not seen.
+    """
     if isinstance(channel, SelectASize):
         raise ValueError("reports of baskets cannot be audited; give implementation= as a function of baskets")
     tally = tally_given_reports(channel, given)
@@ -185,9 +201,10 @@ def _check_given_reports(channel: Channel, given: Mapping[Any, Any], name: str, 
 
 
 def check_fresh_noise(probe: ChannelProbe, randomize: Randomize, name: str, alpha: float, effort: Effort) -> Check:
-    """Check that noise is never used twice, on the two tested values whose reports are least often equal.
+    """Check that a function never uses noise twice, on the two tested values whose reports are least often equal.
 
-    Where the law itself is broken, its own agreement is no sign of reuse: the observed Σ_y of shares squared counts.
+    Where the stated chances are broken themselves, equal reports are no sign of reuse: the observed Σ_y of shares
+    squared counts as the chance that two are equal.
     """
     agreement = (probe.law**2).sum(axis=0)
     pair = np.argsort(agreement, kind="stable")[:2]
@@ -209,10 +226,10 @@ def check_fresh_noise(probe: ChannelProbe, randomize: Randomize, name: str, alph
 
 
 def check_leak(tally: ReportTally, randomize: Randomize, attribute: str, alpha: float, effort: Effort) -> Check:
-    """Check that a report is the person's own answer, or a neighbour's, no more often than the law states.
+    """Check that a report is the person's own answer, or a neighbour's, no more often than the channel states.
 
-    A share ε of answers that are sent as they are adds ε·(1 − p) to p = P[y = x], which n reports show when
-    n·ε² ≥ z²·p/(1 − p): more reports are drawn, and only compared, where that finds ε = 1e-4.
+    ``tally``: reports counted before. A share ε of answers that are sent as they are adds ε·(1 − p) to p = P[y = x],
+    which n reports show when n·ε² ≥ z²·p/(1 − p): more reports are drawn, and only compared, where that finds ε = 1e-4.
     """
     probe, level = tally.probe, alpha / 3
     if (probe.own < 0).any():
@@ -241,9 +258,10 @@ def check_leak(tally: ReportTally, randomize: Randomize, attribute: str, alpha: 
 def _compare_more_reports(
     tally: ReportTally, randomize: Randomize, level: float, effort: Effort
 ) -> tuple[int, int, float]:
-    """Draw more reports and compare them with their answers; return (hits, reports, stated hits).
+    """Draw more reports and compare them with their answers; return (equal ones, reports, equal ones stated).
 
-    None are drawn where WANTED_LEAK needs no more than there are, or more than MOST_EXTRA times the samples.
+    ``level``: of the test that is made of them. None are drawn where WANTED_LEAK needs no more than there are, or more
+    than MOST_EXTRA times the samples.
     """
     probe, rng = tally.probe, np.random.default_rng()
     columns = np.arange(probe.tested.size)
@@ -263,7 +281,10 @@ def _compare_more_reports(
 
 
 def _compare_neighbours(probe: ChannelProbe, randomize: Randomize, people: int) -> list[tuple[str, int, int, float]]:
-    """Count reports that are the answer of the person before or after: (whose, hits, reports, stated chance)."""
+    """Count reports that are the answer of the person before or after in the call.
+
+    Returns a list of (whose answer, equal ones, reports, the stated chance).
+    """
     true = np.random.default_rng().integers(0, probe.tested.size, people)
     codes = exact_codes(probe.channel, randomize(probe.answers[true]))
     rows = []
@@ -277,7 +298,7 @@ def _compare_neighbours(probe: ChannelProbe, randomize: Randomize, people: int) 
 
 
 def check_amplification(tally: ReportTally, attribute: str, alpha: float) -> Check:
-    """Check that a lower confidence bound on γ, over pairs of true codes, is not above the stated γ.
+    """Check that the γ (largest factor on the odds) that the reports prove is not above the stated γ.
 
     For true values x1, x2 and any set E of reports, γ ≥ P[E|x1]/P[E|x2]. One half of the reports chooses E for each
     pair (reports in falling order of their observed ratio, cut where the ratio of bounds is largest); the other half
@@ -301,7 +322,11 @@ def check_amplification(tally: ReportTally, attribute: str, alpha: float) -> Che
 
 
 def _group_reports(halves: list[Codes]) -> list[Floats]:
-    """Sum the counts of both halves into GROUPS groups of reports at most: a row a true value, a column a group."""
+    """Count neighbouring reports together, in GROUPS groups of about as many reports at most.
+
+    halves: counts[report code, true value] of two halves of the sampled reports; one chooses what is tested, the other
+    tests it. Returns a table for each half: a row a true value, a column a group.
+    """
     size, whole = len(halves[0]), (halves[0] + halves[1]).sum(axis=1).astype(float)
     group = np.minimum((np.cumsum(whole) - whole / 2) / whole.sum() * GROUPS, GROUPS - 1).astype(int)
     first = np.arange(size) if size <= GROUPS else np.flatnonzero(np.diff(group, prepend=-1))
@@ -309,10 +334,10 @@ def _group_reports(halves: list[Codes]) -> list[Floats]:
 
 
 def _best_event(likely: Floats, rare: Floats) -> Floats:
-    """Return the event for which two true values differ most in their reports, as 1 for its groups and 0 for others.
+    """Return the groups of reports by which two true values differ most: an array with 1 for groups in the set, else 0.
 
-    Groups are ordered by the ratio of their counts ``likely`` and ``rare``; the event is the prefix whose ratio of
-    rough bounds (5 standard deviations) is largest.
+    ``likely`` and ``rare``: the counts by group of the two true values. Groups are ordered by the ratio of these
+    counts; the set is the prefix whose ratio of rough bounds (5 standard deviations) is largest.
     """
     order = np.argsort(-(likely + 0.5) / (rare + 0.5), kind="stable")
     high, low = np.cumsum(likely[order]), np.cumsum(rare[order])
@@ -326,7 +351,7 @@ def _best_event(likely: Floats, rare: Floats) -> Floats:
 
 
 def check_low_digits(channel: Channel, randomize: Randomize, attribute: str, reports_drawn: int) -> Check:
-    """Check that true values between the channel's steps give reports on its steps.
+    """Check that true values between the channel's steps (its grid) give reports on its steps.
 
     Noise added to a float leaves digits of the true value behind (Mironov's attack), and the adversary reads them off.
     One report off the steps is a failure, without a false alarm: a sound channel never sends one.
@@ -353,7 +378,8 @@ def check_low_digits(channel: Channel, randomize: Randomize, attribute: str, rep
 def share_read_off(true: ArrayLike, reports: ArrayLike, origin: float, step: float) -> float:
     """Return the share of people whose true value and report have the same fraction of a step, which is not 0.
 
-    Such digits arrived unblurred. Without leakage all reports lie on the grid, and the share is 0.
+    Such digits of the answer arrived unblurred. ``origin`` and ``step``: of the grid; if all reports lie on it, the
+    share is 0.
     """
     steps = ((as_numbers(values) - origin) / step for values in (true, reports))
     true_fraction, report_fraction = (number - np.rint(number) for number in steps)  # from −½ to ½

@@ -49,19 +49,20 @@ class Check:
         return f"[{mark}] {self.attribute}, {self.name}: {self.text}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the check as plain data, its numbers beside its other fields."""
+        """Return the check as a dict for JSON, its figures beside its other fields."""
         return {**{name: value for name, value in vars(self).items() if name != "numbers"}, **self.numbers}
 
 
 def outcome(passed: bool) -> str:
-    """Return PASSED or FAILED."""
+    """Return the outcome of a check that was made: PASSED or FAILED."""
     return PASSED if passed else FAILED
 
 
 def takes(randomize: Randomize, *names: str) -> bool:
-    """Return whether a function takes arguments of these names, such as a device's key.
+    """Return whether an audited function takes arguments with all of these names, such as "key" for a device's key.
 
-    A program states it by its attribute ``takes_key``; False where the signature cannot be read.
+    Checks of keys are made only then. A program states it by its attribute ``takes_key``; False where the signature
+    cannot be read.
     """
     takes_key = getattr(randomize, "takes_key", None)
     if takes_key is not None:
@@ -78,8 +79,9 @@ def exact_tests(
 ) -> Check:
     """Return the check that fails when any of several p-values is below α over their number (Bonferroni).
 
-    ``failure``: the sentence for the smallest p-value, or a sentence for each of them; ``success``: the sentence of a
-    check that passes; ``more_numbers``: figures beside the tests' own.
+    ``name``: the check's; ``p_values``: an array; ``failure``: the sentence for the smallest p-value, or a sentence for
+    each of them; ``alpha``: the chance that a sound implementation fails; ``success``: the sentence of a check that
+    passes; ``more_numbers``: figures beside the tests' own.
     """
     lowest, level = int(np.argmin(p_values)), alpha / p_values.size
     sound = bool(p_values[lowest] >= level)
@@ -89,9 +91,10 @@ def exact_tests(
 
 
 def amplification(bound: float, stated: float, shown_by: str, attribute: str, alpha: float) -> Check:
-    """Return the check that fails when a lower bound on γ, of confidence 1 − α, is above the stated γ.
+    """Return the check that fails when a lower bound on γ (largest factor on the odds) is above the stated γ.
 
-    ``shown_by``: what reached the bound, in words, such as two true values; a stated γ of ∞ never fails.
+    ``bound``: of confidence 1 − α; ``shown_by``: what reached the bound, in words, such as two true values; a stated γ
+    of ∞ never fails.
     """
     bounded = bool(np.isfinite(stated))
     claim = f"stated is γ = {in_words(stated, up=True)}" if bounded else "stated is no bound at all"
@@ -104,31 +107,35 @@ def amplification(bound: float, stated: float, shown_by: str, attribute: str, al
 
 
 def lower_bound(k: Numbers, n: Numbers, alpha: float) -> Floats:
-    """Return the lower bound of level α on the chance behind k hits in n trials (Clopper and Pearson)."""
+    """Return Clopper and Pearson's lower confidence bound (level ``alpha``) on the chance behind k hits in n trials."""
     return np.where(k > 0, betaincinv(k, n - k + 1, alpha), 0.0)
 
 
 def upper_bound(k: Numbers, n: Numbers, alpha: float) -> Floats:
-    """Return the upper bound of level α on the chance behind k hits in n trials (Clopper and Pearson)."""
+    """Return Clopper and Pearson's upper confidence bound (level ``alpha``) on the chance behind k hits in n trials."""
     return np.where(k < n, betainccinv(k + 1, n - k, alpha), 1.0)
 
 
 def p_at_least(k: Numbers, n: Numbers, chance: Numbers) -> Floats:
-    """Return P[K ≥ k] for the hits K in n trials of this chance."""
+    """Return P[K ≥ k], the chance of k hits or more in n trials, each a hit with probability ``chance``."""
     return np.where(k > 0, betainc(k, n - k + 1, chance), 1.0)
 
 
 def p_value(k: Numbers, n: Numbers, chance: Numbers) -> Floats:
-    """Return the two-sided p-value of k hits in n trials of a stated chance: min(1, 2·min(P[K ≥ k], P[K ≤ k]))."""
+    """Return the two-sided p-value of k hits in n trials with a stated chance, exactly.
+
+        min(1, 2·min(P[K ≥ k], P[K ≤ k]))
+    """
     p = np.clip(chance, 0.0, 1.0)  # a sum of chances may pass 1 by a bit
     at_most = np.where(k < n, betaincc(k + 1, n - k, p), 1.0)
     return np.asarray(np.minimum(2 * np.minimum(p_at_least(k, n, p), at_most), 1.0))
 
 
 def smallest_excess(n: int, chance: float, level: float) -> float | None:
-    """Return the smallest excess over ``chance`` that a one-sided test at this level sees in n trials, 99 times in 100.
+    """Return how far above ``chance`` the true chance must be for a one-sided test to see it 99 times in 100.
 
-    The test rejects from k = min{k: P[K ≥ k] ≤ level} on; wanted is p with P[K ≥ k | p] = .99. None: nothing is seen.
+    ``n``: the trials; ``level``: the test's. The test rejects from k = min{k: P[K ≥ k] ≤ level} on; wanted is p with
+    P[K ≥ k | p] = .99. None: nothing is seen.
     """
     low, high = 0, n + 1
     while high - low > 1:

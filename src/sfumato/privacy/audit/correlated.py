@@ -37,7 +37,7 @@ ROWS_A_CALL = 1 << 16
 
 @dataclass(frozen=True)
 class RowAudit:
-    """The audit of numbers that are blurred together: checks, attacks, widths, and the people they were tried on."""
+    """The audit of numbers that are blurred together: checks, attacks, widths, and whom the attacks were tried on."""
 
     checks: list[Check]
     findings: list[Finding]
@@ -49,11 +49,12 @@ def audit_row(
     channel: CorrelatedNoise, reports: Any, truth: Any, implementation: Any, people: int, effort: Effort,
     false_alarm: float,
 ) -> RowAudit:
-    """Audit correlated noise: check its implementation, attack it, and compute what all columns together reveal.
+    """Audit a channel of correlated noise: check its implementation, attack it, and compute what its columns reveal.
 
     ``reports`` or ``truth``: a table, or an array with a column for each attribute. The people attacked, ``people`` at
     most, are rows of ``truth``, or gaussian with the covariance that ``reports`` show, or with the stated one.
-    ``implementation``: rows to rows of reports; None is the channel's own ``randomize``.
+    ``implementation``: a function from rows of answers to rows of reports; None is the channel's own ``randomize``.
+    ``effort``: how many reports are drawn and for how long.
     """
     rng = np.random.default_rng(0)
     rows, covariance, source = _believed_rows(channel, reports, truth, people, rng)
@@ -70,7 +71,7 @@ def audit_row(
 def _believed_rows(
     channel: CorrelatedNoise, reports: Any, truth: Any, people: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, str]:
-    """Return (true rows, their covariance, where they come from in words) of the people to attack."""
+    """Return (rows of true numbers, their covariance, where they come from in words) of the people to attack."""
     table = truth if truth is not None else reports
     rows = None if table is None else _complete_rows(channel, table)
     if truth is not None and rows is not None:
@@ -85,19 +86,22 @@ def _believed_rows(
 
 
 def _complete_rows(channel: CorrelatedNoise, table: Any) -> Floats:
-    """Read the rows without a gap of a table with the attributes' names, or of an array with a column for each."""
+    """Read the rows without a gap as an array with a column for each attribute.
+
+    ``table``: with the attributes' names, or an array with their columns.
+    """
     columns = read_columns(table, list(channel.domains)).values() if is_table(table) else np.asarray(table).T
     rows = np.column_stack([np.asarray(column, dtype=float) for column in columns])
     return np.asarray(rows[~np.isnan(rows).any(axis=1)])
 
 
 def _domain_ends(channel: CorrelatedNoise) -> Floats:
-    """Return the lowest and the highest answer of every attribute, a row each."""
+    """Return an array with a row for every attribute: its lowest and its highest answer."""
     return np.array([[domain.low, domain.high] for domain in channel.domains.values()], dtype=float)
 
 
 def _round_integers(channel: CorrelatedNoise, rows: Floats) -> Floats:
-    """Round the columns of attributes that are asked in whole numbers."""
+    """Return rows of numbers in which the columns of attributes that are asked in whole numbers are rounded."""
     return np.where([domain.integer for domain in channel.domains.values()], np.rint(rows), rows)
 
 
@@ -107,7 +111,11 @@ def _round_integers(channel: CorrelatedNoise, rows: Floats) -> Floats:
 def check_correlated(
     channel: CorrelatedNoise, randomize: Randomize, effort: Effort, false_alarm: float, attribute: str
 ) -> list[Check]:
-    """Check the law, rows sent as they are, steps, fresh noise, small calls and keys of an implementation."""
+    """Check an implementation of correlated noise in every way; return the list of checks.
+
+    They are: the chances of reports, rows sent as they are, steps (the grid), fresh noise, small calls, and keys.
+    ``randomize``: rows of answers to rows of reports; a sound one fails with chance ``false_alarm`` at most.
+    """
     alpha, probe = false_alarm / CHECKS, RowProbe(channel)
     implementation = _implementation_of(probe, randomize)
     checks = _check_law(channel, randomize, effort, attribute, alpha)
@@ -117,7 +125,7 @@ def check_correlated(
 
 
 def _implementation_of(probe: RowProbe, randomize: Randomize) -> Implementation:
-    """Wrap a function from rows to rows of reports as an implementation that takes tables, records and keys."""
+    """Wrap a function from rows to rows of reports as an `Implementation` that takes tables, records and keys."""
 
     def randomize_table(table: Any, **key: Any) -> dict[str, Any]:
         rows = np.column_stack([np.atleast_1d(table[name]) for name in probe.columns])
@@ -134,9 +142,10 @@ def _implementation_of(probe: RowProbe, randomize: Randomize) -> Implementation:
 def _check_law(
     channel: CorrelatedNoise, randomize: Randomize, effort: Effort, name: str, alpha: float
 ) -> list[Check]:
-    """Check the quantiles of all columns of random rows, and that a row is sent as it is no more often than stated.
+    """Check on random rows that reports have their stated chances, and that few rows are sent as they are.
 
-    Stated for the second is the chance of a noise of 0 steps in every column.
+    The first by the quantiles of all columns, the second by the stated chance of a noise of 0 steps in every column.
+    Returns both checks.
     """
     probe, rng, parts, same = RowProbe(channel), np.random.default_rng(), list[Any](), 0
     for size in effort.block_sizes(min(effort.samples, MOST_ROWS), 0.4, ROWS_A_CALL):
@@ -160,7 +169,8 @@ def _check_law(
 def _check_fresh(probe: RowProbe, randomize: Randomize, effort: Effort, name: str, alpha: float) -> Check:
     """Check that noise is never used twice, on reports of two rows that are read as whole numbers.
 
-    A report is the bits of a weighted sum of its numbers in steps, so that different rows have different numbers.
+    A report is read as the bits of a weighted sum of its numbers in steps, so that different rows have different
+    numbers.
     """
     rows = np.column_stack(list(probe.values(probe.draw_people(np.random.default_rng(), 2)).values()))
     weights = np.exp(np.arange(len(probe.columns)))
@@ -175,7 +185,7 @@ def _check_fresh(probe: RowProbe, randomize: Randomize, effort: Effort, name: st
 
 
 def _check_steps(channel: CorrelatedNoise, randomize: Randomize, name: str) -> Check:
-    """Check that true values between the channel's steps give reports on its steps."""
+    """Check that true numbers between the steps of the channel's grid give reports on its steps."""
     ends = _domain_ends(channel)
     share = (np.arange(1, 2001)[:, None] * np.sqrt(np.arange(len(ends)) + 2.0)) % 1.0
     values = ends[:, 0] + share * (ends[:, 1] - ends[:, 0])

@@ -73,7 +73,7 @@ def check_fresh(
     randomize: Randomize, values: Callable[[int], Any], read: Callable[[Any], Codes], agreement: float, attribute: str,
     alpha: float, effort: Effort,
 ) -> Check:
-    """Check that no run of reports comes twice, however reports are drawn.
+    """Check that no run of reports comes twice, however reports are drawn: in calls, threads, forks, new processes.
 
     ``randomize``: true values to reports; ``values(m)``: true values for a call of m people; ``read``: reports as whole
     numbers; ``agreement``: the chance c that two reports of one value are equal; ``alpha``: the check's false alarm.
@@ -113,9 +113,11 @@ def check_fresh(
 
 
 def run_length(agreement: float, runs: int, alpha: float) -> int:
-    """Return the length w ≥ 2·log(runs/α) / −log c at which no run of sound reports comes twice, except with chance α.
+    """Return the length of runs of reports at which sound reports repeat none, except with chance ``alpha``.
 
-    ``agreement``: c; LONGEST_RUN + 1 where reports never differ.
+        w ≥ 2·log(``runs``/α) / −log c,   c = ``agreement``, the chance that two reports of one value are equal
+
+    LONGEST_RUN + 1 where reports never differ.
     """
     if agreement >= 1:
         return LONGEST_RUN + 1
@@ -123,20 +125,21 @@ def run_length(agreement: float, runs: int, alpha: float) -> int:
 
 
 def detectable_sizes(calls: int, length: int) -> tuple[int, int]:
-    """Return the largest (number of seeds, length of a pad) that repeat themselves with chance .99 in so many calls.
+    """Return (number of seeds, length of a pad): the largest that repeat themselves with chance .99 in so many calls.
 
-    A seed is drawn anew for each call; a pad is a list of random numbers that each call enters at a random start. Of a
-    pad, half of a call has to overlap, at an even distance because two true values take turns.
+    ``length``: reports in a call. A seed is drawn anew for each call; a pad is a list of random numbers that each call
+    enters at a random start. Of a pad, half of a call has to overlap, at an even distance because two true values take
+    turns.
     """
     pairs = calls * (calls - 1) / 2 / -math.log(1 - SEEN)
     return int(pairs), int(pairs * length / 2)
 
 
 def first_repeat(streams: list[Codes], width: int) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Find two equal runs of ``width`` numbers that do not overlap; return the (stream, start) of both, or None.
+    """Find two equal runs of ``width`` numbers that do not overlap, in several streams of reports.
 
-    Runs are compared by a hash, the sum of their numbers times powers of an odd factor modulo 2^64, and then as they
-    are.
+    Returns (stream, start) of both, by number, or None. Runs are compared by a hash, the sum of their numbers times
+    powers of an odd factor modulo 2^64, and then as they are.
     """
     whole = np.concatenate(streams)
     start = np.cumsum([0, *(codes.size for codes in streams)])
@@ -152,7 +155,10 @@ def first_repeat(streams: list[Codes], width: int) -> tuple[tuple[int, int], tup
 
 
 def _window_hashes(codes: Codes, width: int) -> NDArray[np.uint64]:
-    """Return a hash of every window of ``width`` codes, by its first index; 0 where a window would pass the end."""
+    """Return an array with a hash of every run of ``width`` codes, at the run's first index.
+
+    0 where it would pass the end.
+    """
     factor = np.full(codes.size, FACTOR, dtype=np.uint64)
     factor[0] = 1
     power = np.multiply.accumulate(factor)
@@ -169,7 +175,10 @@ def _window_hashes(codes: Codes, width: int) -> NDArray[np.uint64]:
 
 
 def _draw_elsewhere(draw: Draw, length: int) -> list[Stream]:
-    """Draw streams in two threads, in forked children (where the system forks) and in their parent after the fork."""
+    """Draw reports in two threads, in forked children (where the system forks) and in their parent after the fork.
+
+    ``draw``: a function from a count to reports. Returns (where in words, ``length`` reports) of each.
+    """
     threads: list[Codes] = []
     workers = [threading.Thread(target=lambda: threads.append(draw(length))) for _ in range(2)]
     for worker in workers:
@@ -182,7 +191,7 @@ def _draw_elsewhere(draw: Draw, length: int) -> list[Stream]:
 
 
 def _draw_in_child(draw: Draw, length: int) -> Codes:
-    """Draw reports in a forked child and read them through a pipe; fewer than ``length`` where the child failed."""
+    """Draw ``length`` reports in a forked child and read them through a pipe; fewer where the child failed."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -199,9 +208,9 @@ def _draw_in_child(draw: Draw, length: int) -> Codes:
 
 
 def draw_in_new_processes(randomize: Randomize, values: Any, effort: Effort) -> list[Any]:
-    """Draw reports of the same values in two new interpreters.
+    """Draw reports of the same values in two new interpreters; return the reports of each.
 
-    None in audits of less than default size, nor where the implementation cannot be pickled.
+    The list is empty in audits of less than default size, and where the implementation cannot be pickled.
     """
     if not sys.executable or effort.samples < SAMPLES or effort.seconds < WORTH_STARTING:
         return []
@@ -216,7 +225,10 @@ def draw_in_new_processes(randomize: Randomize, values: Any, effort: Effort) -> 
 
 
 def _read_output(child: subprocess.Popen[bytes], sent: bytes) -> bytes:
-    """Return what a child wrote to its standard output; nothing where it failed or took longer than PATIENCE."""
+    """Return what a child process wrote to its standard output; nothing where it failed or took longer than PATIENCE.
+
+    ``sent``: what the child is given on its standard input.
+    """
     try:
         output = child.communicate(sent, timeout=PATIENCE)[0]
     except subprocess.TimeoutExpired:

@@ -59,7 +59,7 @@ class ReportTally:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events of reports with their hits, trials and stated chances, in arrays of one shape."""
+    """Events of reports (sets of reports) with their hits, trials and stated chances, in arrays of one shape."""
 
     names: list[str]  # in the order of the flattened arrays
     hits: Floats
@@ -74,13 +74,16 @@ class Events:
 
     @property
     def p_values(self) -> Floats:
-        """Two-sided p-values, flattened; 1 where hits are within one of their mean, where Hoeffding bounds nothing."""
+        """Two-sided p-values of the events, as a flat array; 1 where hits are within one of their mean.
+
+        Hoeffding's inequality bounds nothing there.
+        """
         far = np.abs(self.hits - self.trials * self.chance) >= 1
         return np.where(far, p_value(self.hits, self.trials, self.chance), 1.0).ravel()
 
 
 def check_law(tally: ReportTally, attribute: str, alpha: float, name: str = "law", what: str = "") -> Check:
-    """Check that counted reports follow the stated law, by exact tests of many events.
+    """Check that counted reports have the stated chances given their answers, by exact tests of many sets of reports.
 
     Half of ``alpha`` goes to events over all true values, where a small bias shows; half to all the others. ``name``:
     of the check; ``what``: words after the number of reports, such as how they were drawn. Any report that the channel
@@ -105,9 +108,11 @@ def _judge_events(
     name: str, attribute: str, parts: list[tuple[list[Events], float]], sizes: list[int], alpha: float, success: str,
     numbers: dict[str, float | None],
 ) -> Check:
-    """Return one check of parts of events, each part with its share of α and ``sizes`` of its tests.
+    """Return one check of several parts of events (sets of reports), each part with its share of α.
 
-    A part's p-values are multiplied by (α/all tests)/(share/its tests), so that one level decides about all of them.
+    ``parts``: (events, share of α); ``sizes``: the number of tests of each part; ``success`` and ``numbers``: the
+    sentence and figures of the check. A part's p-values are multiplied by (α/all tests)/(share/its tests), so that one
+    level decides about all of them.
     """
     every = [events for batches, _ in parts for events in batches]
     weighted = np.concatenate(
@@ -128,7 +133,10 @@ def _judge_events(
 
 
 def overall_events(tally: ReportTally) -> Events:
-    """Count the events {u ≤ t} for t = 1/32, 2/32, …, and {the report is the answer}, over all true values together."""
+    """Count, over all true values together, reports below quantiles of their law, and reports equal to the answer.
+
+        {u ≤ t} for t = 1/32, 2/32, …,   u the report's quantile among the stated chances given the true value
+    """
     probe, people = tally.probe, tally.counts.sum(axis=0)
     hits, chance = _count_below(tally, np.arange(1, STEPS) / STEPS)
     names = [f"over all true values, reports below quantile {t}/{STEPS} of their law" for t in range(1, STEPS)]
@@ -143,7 +151,10 @@ def overall_events(tally: ReportTally) -> Events:
 
 
 def _count_below(tally: ReportTally, thresholds: Floats) -> tuple[Floats, Floats]:
-    """Return (hits, chance) of {F[y | x] ≤ t}: one row a threshold t, one column a true code."""
+    """Return (hits, chance) of reports whose running sum of chances F[y | x] is at most t, as two tables.
+
+    A row is a threshold t, a column a true code x.
+    """
     probe = tally.probe
     running, counts = probe.running, np.cumsum(probe.turned(tally.counts), axis=0)
     last = np.array([(running <= t).sum(axis=0) for t in thresholds]) - 1
@@ -152,7 +163,7 @@ def _count_below(tally: ReportTally, thresholds: Floats) -> tuple[Floats, Floats
 
 
 def _partial_events(tally: ReportTally) -> Iterator[Events]:
-    """Yield the events of groups of true values, of single ones, and of codes modulo powers of 2 on a grid."""
+    """Yield the events to test for groups of true values, for single ones, and for codes modulo powers of 2."""
     yield _group_events(tally)
     yield _value_events(tally)
     if isinstance(tally.probe.channel.outputs, Grid):
@@ -160,9 +171,9 @@ def _partial_events(tally: ReportTally) -> Iterator[Events]:
 
 
 def _group_events(tally: ReportTally) -> Events:
-    """Count every report (or runs of them, and the two ends) for all true values, each half, each quarter, ….
+    """Count every report (or runs of reports) for groups of true values: all, each half of them, each quarter, ….
 
-    The last event of every group is a report that the law rules out.
+    The two ends are counted too. The last event of every group is a report that the law rules out.
     """
     probe, law, counts = tally.probe, tally.probe.law, tally.counts
     size, people = probe.tested.size, counts.sum(axis=0)
@@ -186,7 +197,10 @@ def _group_events(tally: ReportTally) -> Events:
 
 
 def _first_of_runs(tally: ReportTally) -> Codes:
-    """Return the report codes at which runs begin: every code up to EACH_REPORT, else runs of about equal chance."""
+    """Return an array of the report codes at which runs begin: every code, or of more than EACH_REPORT likely runs.
+
+    Such runs have about equal chances over all true values.
+    """
     law = tally.probe.law
     if len(law) <= EACH_REPORT or isinstance(tally.probe.channel.outputs, Categories):
         return np.arange(len(law))
@@ -195,7 +209,10 @@ def _first_of_runs(tally: ReportTally) -> Codes:
 
 
 def _value_events(tally: ReportTally) -> Events:
-    """Count, for every single true value, every report where the table is small, else sixteenths of its law."""
+    """Count, for every single true value, how often each report came; the counts are tested against stated chances.
+
+    Where the table is large, sixteenths of the value's law are counted in place of reports.
+    """
     probe, people = tally.probe, tally.counts.sum(axis=0)
     true = [_group_name(probe, np.array([column])) for column in range(probe.tested.size)]
     if probe.law.size <= EACH_ENTRY:
@@ -211,7 +228,7 @@ def _value_events(tally: ReportTally) -> Events:
 
 
 def residue_events(tally: ReportTally) -> Events:
-    """Count report codes modulo 2, 4, 8, 16 by true codes modulo the same, which finds low bits that survive."""
+    """Count report codes modulo 2, 4, 8, 16 by true codes modulo the same number, which finds low bits that survive."""
     probe, counts = tally.probe, tally.counts
     stated = probe.law * counts.sum(axis=0)
     of_report, of_true = np.arange(len(counts)) % MODULUS, probe.tested % MODULUS
@@ -233,18 +250,21 @@ def residue_events(tally: ReportTally) -> Events:
 
 
 def _run_name(probe: ChannelProbe, first: int, last: int) -> str:
-    """Write the reports from one code to another as words: "the report 3", "reports from 3 to 7"."""
+    """Write the reports from one code to another in words: "the report 3", "reports from 3 to 7"."""
     low, high = (shown(value) for value in probe.channel.outputs.decode(np.array([first, last])))
     return f"the report {low}" if first == last else f"reports from {low} to {high}"
 
 
 def _group_name(probe: ChannelProbe, columns: Codes) -> str:
-    """Write a group of tested true codes as words: "the true value 3", "true values from 3 to 7"."""
+    """Write a group of tested true values in words: "the true value 3", "true values from 3 to 7".
+
+    ``columns``: their indices among the tested codes.
+    """
     low, high = (shown(value) for value in probe.answers[columns[[0, -1]]])
     return f"the true value {low}" if columns.size == 1 else f"true values from {low} to {high}"
 
 
 def _digits(chance: float) -> int:
-    """Return how many digits of a percentage show a small chance as more than 0."""
+    """Return how many decimals of a percentage show a small chance as more than 0."""
     return 3 if chance <= 0 or chance > 1e-3 else int(1 - np.log10(chance))
 

@@ -52,17 +52,21 @@ class Effort:
     seconds: float = SECONDS
 
     def divide_time(self, parts: int) -> Effort:
-        """Return the effort for one of several parts; more samples than SAMPLES get more time in proportion."""
+        """Return the effort for one of several parts of an audit: the time is divided, the samples stay.
+
+        More samples than SAMPLES get more time in proportion.
+        """
         return replace(self, seconds=self.seconds * max(self.samples / SAMPLES, 1.0) / max(parts, 1))
 
     def multiply_time(self, times: int) -> Effort:
-        """Return the effort with so many times the seconds."""
+        """Return the effort with ``times`` as many seconds and the same samples."""
         return replace(self, seconds=self.seconds * times)
 
     def block_sizes(self, total: int, share: float, block: int = BLOCK) -> Iterator[int]:
-        """Yield sizes of growing blocks, up to ``block``, until they sum to ``total`` or the time is used up.
+        """Yield how many reports to draw next, in growing blocks, until they sum to ``total`` or the time is used up.
 
-        The time runs between the yields: the caller does a block's work there. ``share``: of the effort's seconds.
+        The time runs between the yields: the caller does a block's work there. ``share``: of the effort's seconds;
+        ``block``: the largest block.
         """
         start, done, first, limit = perf_counter(), 0, min(block, FIRST_BLOCK), share * self.seconds
         size, used = first, 0.0
@@ -74,35 +78,43 @@ class Effort:
 
 
 class Probe(ABC):
-    """A way to draw random people for one or more attributes, and to read their reports as quantiles of the law.
+    """A way to draw random people for one or more attributes, and to read their reports as quantiles of the stated law.
 
-    ``columns``: the names of the answers' columns. Everywhere ``true`` has a row of true codes for each person, and
-    quantiles have a column for each independent number of a report.
+    Such quantiles are uniform and independent if the implementation is sound, which checks test. ``columns``: the names
+    of the answers' columns. Everywhere ``true`` has a row of true codes for each person, and quantiles have a column
+    for each independent number of a report.
     """
 
     columns: tuple[str, ...]
 
     @abstractmethod
     def draw_people(self, rng: np.random.Generator, count: int) -> Codes:
-        """Draw the true codes of ``count`` random people, one row each."""
+        """Draw the true codes of ``count`` random people, as an array with a row a person."""
 
     @abstractmethod
     def corners(self) -> Codes:
-        """Return the true codes of two people: the lowest codes and the highest ones."""
+        """Return the true codes of two people, a row each: the lowest codes and the highest ones."""
 
     @abstractmethod
     def values(self, true: Codes) -> dict[str, NDArray[Any]]:
-        """Return the answers of people by their true codes, as columns."""
+        """Return the answers of people from their true codes, as a dict of columns."""
 
     @abstractmethod
     def quantiles(self, true: Codes, reports: Mapping[str, Any], rng: np.random.Generator) -> Floats:
-        """Return u of every report, one row a person; NaN where a report cannot come from the channel."""
+        """Return the quantile (0 to 1) of every report among the stated chances given the true value, as an array.
+
+            u = F[y − 1 | x] + V·P[y | x],   y the report, x the true value, V random on 0..1
+
+        A row is a person; NaN where a report cannot come from the channel. ``true``: true codes; ``reports``: by
+        column.
+        """
 
 
 class ChannelProbe(Probe):
-    """A probe of one channel: all its true codes where their table is small, else random ones and the two ends.
+    """A probe of one channel, which draws true values and reads their reports as quantiles of the channel's stated law.
 
-    ``samples``: how many reports will be drawn, which limits the tested codes; ``tested``: these true codes instead.
+    It draws from all true codes where their table is small, else from random ones and the two ends. ``samples``: how
+    many reports will be drawn, which limits the tested codes; ``tested``: these true codes instead.
     """
 
     def __init__(self, channel: Channel, samples: int, name: str = "", tested: Codes | None = None) -> None:
@@ -111,17 +123,17 @@ class ChannelProbe(Probe):
 
     @cached_property
     def law(self) -> Floats:
-        """P[report code, tested true code], by columns."""
+        """The table P[report code, tested true code]; its columns are the tested codes."""
         return law_columns(self.channel, self.tested)
 
     @cached_property
     def answers(self) -> NDArray[Any]:
-        """The true value of every tested code."""
+        """The true value of every tested code, as an array."""
         return self.channel.inputs.decode(self.tested)
 
     @cached_property
     def own(self) -> Codes:
-        """The report code nearest to each tested answer; −1 where reports have names of their own."""
+        """The report code nearest to each tested answer, as an array; −1 where reports have labels of their own."""
         inputs, outputs = self.channel.inputs, self.channel.outputs
         if isinstance(outputs, Categories) and outputs != inputs:
             return np.full(self.tested.size, -1)
@@ -129,7 +141,7 @@ class ChannelProbe(Probe):
 
     @cached_property
     def turn(self) -> Codes:
-        """The report code that comes first in the running sum of each tested code: of categories the answer itself."""
+        """For each tested code the report code at which its running sum of chances begins: of categories the answer."""
         return np.maximum(self.own, 0) if isinstance(self.channel.outputs, Categories) else np.zeros_like(self.tested)
 
     def turned(self, table: NDArray[Any]) -> NDArray[Any]:
@@ -141,7 +153,10 @@ class ChannelProbe(Probe):
 
     @cached_property
     def running(self) -> Floats:
-        """The running sums F[report code, tested true code], in the order of ``turned``."""
+        """F[i, t]: the stated chance that a person with true code t sends one of the first i + 1 report codes.
+
+        Report codes are in the order of `turned`.
+        """
         return np.cumsum(self.turned(self.law), axis=0)
 
     def draw_people(self, rng: np.random.Generator, count: int) -> Codes:
@@ -161,7 +176,10 @@ class ChannelProbe(Probe):
 
 
 class RowProbe(Probe):
-    """A probe of numbers that are blurred together: each column has its quantile given the columns before it."""
+    """A probe of numbers that are blurred together: draws rows, and reads their reports as quantiles of the stated law.
+
+    Each column has its quantile given the columns before it.
+    """
 
     def __init__(self, channel: CorrelatedNoise) -> None:
         self.channel, self.columns = channel, tuple(channel.domains)
@@ -174,7 +192,7 @@ class RowProbe(Probe):
         return np.array([np.zeros_like(self.sizes), self.sizes - 1])
 
     def _round_integers(self, codes: Codes) -> Codes:
-        """Round the answers of attributes that are asked in whole numbers, and return the codes of all."""
+        """Round the answers of attributes that are asked in whole numbers; return the codes of all rows."""
         numbers = [grid.number(column) for grid, column in zip(self.channel.inputs, codes.T, strict=True)]
         whole = [domain.integer for domain in self.channel.domains.values()]
         return self.channel.encode(np.where(whole, np.rint(np.column_stack(numbers)), np.column_stack(numbers)))[0]
@@ -190,7 +208,10 @@ class RowProbe(Probe):
 
 
 def random_codes(channel: Channel, samples: int) -> Codes:
-    """Draw the true codes that a probe tests, in order: all of a small table, else random ones and both ends."""
+    """Draw the true codes that a probe tests, an array in order: all of a small table, else random ones and both ends.
+
+    ``samples``: how many reports will be drawn.
+    """
     size = channel.inputs.size
     most = min(size, max(samples // FEWEST, SEVERAL), max(ENTRIES // channel.outputs.size, SEVERAL))
     inner = np.random.default_rng().permutation(np.arange(1, size - 1))[: max(most - 2, 0)]
@@ -198,7 +219,7 @@ def random_codes(channel: Channel, samples: int) -> Codes:
 
 
 def law_columns(channel: Channel, codes: Codes) -> Floats:
-    """Return P[report, true] for some true codes only, exactly as reports are drawn."""
+    """Return P[report, true] for some true codes only, exactly as reports are drawn: a column for each of ``codes``."""
     if not isinstance(channel, AdditiveNoise):
         return np.asarray(channel.law()[:, codes])
     (shift,) = channel.steps()
@@ -209,7 +230,10 @@ def law_columns(channel: Channel, codes: Codes) -> Floats:
 
 
 def exact_codes(channel: Channel, reports: Any) -> Codes:
-    """Return the codes of reports; −1 for those that do not lie exactly on the channel's reports."""
+    """Return an array of the codes of reports.
+
+    −1 for reports that the channel cannot send, off its grid or its labels.
+    """
     array = as_array(reports).ravel()
     if isinstance(channel.outputs, Categories):
         try:
@@ -222,6 +246,6 @@ def exact_codes(channel: Channel, reports: Any) -> Codes:
 
 
 def strange_reports(channel: Channel, reports: Any) -> list[Any]:
-    """Return the reports that the channel cannot have sent, as they are."""
+    """Return the reports that the channel cannot have sent, as a list of the values as they came."""
     strange: list[Any] = as_array(reports).ravel()[exact_codes(channel, reports) < 0].tolist()
     return strange

@@ -67,7 +67,10 @@ class ProgramError(ValueError):
 
 
 def command_of(program: str | Sequence[str]) -> list[str]:
-    """Split a command line into words, without a shell; "javascript" stands for the driver of our own client."""
+    """Return the words of a command line, split without a shell.
+
+    "javascript" stands for the driver of our own client.
+    """
     try:
         words = shlex.split(program) if isinstance(program, str) else list(program)
     except ValueError as error:
@@ -78,12 +81,12 @@ def command_of(program: str | Sequence[str]) -> list[str]:
 
 
 class AuditedProgram:
-    """A running program under audit, closed as a context manager.
+    """A program in any language that is running to be audited: it is asked for reports in lines of JSON.
 
-    ``program``: a command line, as a text or as words; ``plan``: what it is to answer; ``patience``: seconds for a
-    line; ``document``: the plan's survey as JSON, where it was made before. By its first answer the program states
-    ``keys`` (it answers with a device's key), ``people`` (a function of whole tables; None where it answers none) and
-    ``asks`` (the attributes that it knows).
+    A context manager. ``program``: a command line, as a text or as words; ``plan``: what it is to answer; ``patience``:
+    seconds for a line; ``document``: the plan's survey as JSON, where it was made before. By its first answer the
+    program states ``keys`` (it answers with a device's key), ``people`` (a function of whole tables; None where it
+    answers none) and ``asks`` (the attributes that it knows).
     """
 
     def __init__(
@@ -106,7 +109,10 @@ class AuditedProgram:
         self.people = People(self) if hello.get("people") is True else None
 
     def _start(self, closing: ExitStack) -> subprocess.Popen[bytes]:
-        """Start the program in a session of its own; ``closing`` will close its pipes and wait for its end."""
+        """Start the program as a process in a session of its own, and return the process.
+
+        ``closing``: a stack that will close its pipes and wait for its end.
+        """
         pipe = subprocess.PIPE
         try:
             process = subprocess.Popen(
@@ -128,20 +134,20 @@ class AuditedProgram:
 
     @cached_property
     def copies(self) -> list[AuditedProgram]:
-        """Further copies of the program, started when they are first needed."""
+        """Further running copies of the program, started when first needed, to see whether they share their noise."""
         begun, copies = perf_counter(), list[AuditedProgram]()
         while len(copies) < COPIES[0] or (len(copies) < COPIES[1] and perf_counter() - begun < STARTING):
             copies.append(self._closing.enter_context(self._start_copy()))
         return copies
 
     def _start_copy(self) -> AuditedProgram:
-        """Start the program again, with the same survey."""
+        """Start the program once more, with the same plan; return it."""
         return AuditedProgram(self.command, self.plan, patience=self.patience, document=self._document)
 
     def attribute_callables(self, audited: Subject) -> dict[str, ProgramAttribute]:
-        """Return a function from values to reports for every attribute that the program knows.
+        """Return a function from values to reports for every attribute that the program knows, by name.
 
-        The keys are the audit's: "age", or "age (cautious)" where people choose a level.
+        The names are the audit's: "age", or "age (cautious)" where people choose a level (how strongly to blur).
         """
         rows = {name: ProgramAttribute(self, name, None, row) for name, row in audited.rows.items()}
         levels = audited.attribute_levels
@@ -177,7 +183,7 @@ class AuditedProgram:
         return answer
 
     def _exchange(self, line: bytes) -> bytes:
-        """Write a line to the program and read a line back; nothing where it ended."""
+        """Write a line to the program and return the line that it answers; empty where it ended."""
         assert self._process.stdin and self._process.stdout
         with suppress(BrokenPipeError):  # it may have answered before it ended
             self._process.stdin.write(line)
@@ -185,7 +191,7 @@ class AuditedProgram:
         return self._process.stdout.readline(LONGEST_LINE)
 
     def _describe_end(self) -> str:
-        """Write the exit code and the last line on standard error that has "Error" in it, or else the very last."""
+        """Write the program's exit code and the last line on its standard error with "Error" in it, or any last one."""
         code = self._process.wait(self.patience)
         self._errors.seek(0)
         lines = [line for line in self._errors.read().decode(errors="replace").splitlines() if line.strip()]
@@ -193,13 +199,16 @@ class AuditedProgram:
         return f" (exit code {code}{f': {_quote(errors[-1])}' if errors else ''})"
 
     def _error(self, text: str) -> ProgramError:
-        """Return the error that says something of this program by its name."""
+        """Return a `ProgramError` with the program's name before the text."""
         return ProgramError(f"program {self.name!r} {text}")
 
     # --- reports --------------------------------------------------------------------------------------------------
 
     def blocks(self, count: int) -> Iterator[slice]:
-        """Yield slices of a call's values, one a request: larger ones as long as requests take less than BRISK."""
+        """Cut ``count`` true values into slices, one for each request to the program.
+
+        Slices grow while requests take less than BRISK seconds, and shrink where they take long.
+        """
         done = 0
         while done < count:
             size, start = self._size, perf_counter()
@@ -211,14 +220,20 @@ class AuditedProgram:
                 self._size = max(size // 2, 1)
 
     def reports(self, what: str, names: Sequence[str] | None = None, **request: str) -> Any:
-        """Ask for reports and return them as the program gave them: a list, or with ``names`` a mapping from them."""
+        """Ask for reports and return them as the program gave them: a list, or with ``names`` a dict of lists.
+
+        ``what``: the request's name in errors; ``request``: its fields as JSON.
+        """
         answer = self.ask(what, **request).get("reports")
         if names is not None and (not isinstance(answer, dict) or not set(names) <= set(answer)):
             raise self._error(f"answered {what} without reports of {', '.join(names)}")
         return answer
 
     def read_column(self, name: str, mechanism: Mechanism, reports: Any, count: int) -> NDArray[Any]:
-        """Read a program's reports of one attribute as an array: numbers, labels, or of baskets rows of booleans."""
+        """Read a program's reports of one attribute as an array: numbers, labels, or rows of booleans over items.
+
+        ``name``: the attribute's; ``mechanism``: its channel; ``count``: how many reports there must be.
+        """
         if isinstance(mechanism, SelectASize):
             return self._read_baskets(name, mechanism, self._check_list(name, reports, count, frozenset({dict})))
         if any(isinstance(each.outputs, Categories) for each in mechanism.levels.values()):
@@ -227,7 +242,10 @@ class AuditedProgram:
         return self._read_numbers(name, reports, count)
 
     def _check_list(self, name: str, reports: Any, count: int, kinds: frozenset[type]) -> list[Any]:
-        """Return a list of reports as it is, if it has one report an answer, each of an allowed type."""
+        """Return a list of reports as it is.
+
+        ProgramError unless it has ``count`` reports, each of one of the types ``kinds``.
+        """
         if not isinstance(reports, list):
             raise self._error(f"answered {name} with {_quote(reports)} in place of a list of reports")
         if len(reports) != count:
@@ -245,7 +263,7 @@ class AuditedProgram:
             raise self._error(f"gave a number beyond all numbers as a report of {name}") from None
 
     def _read_baskets(self, name: str, channel: SelectASize, reports: list[Any]) -> NDArray[np.bool_]:
-        """Read reports of baskets, seeds or bitmaps in hexadecimal digits, as rows of booleans over items."""
+        """Read reports of baskets (seeds or bitmaps in hexadecimal digits) as an array, rows of booleans over items."""
         form = "seed" if reports and "seed" in reports[0] else "bitmap"
         try:
             sizes = [report["size"] for report in reports]
@@ -258,7 +276,7 @@ class AuditedProgram:
 
 @dataclass(frozen=True)
 class ProgramAttribute:
-    """One attribute of an audited program at one level, as a function from values to reports."""
+    """One attribute of an audited program at one level (strength of blur), called as a function: values to reports."""
 
     program: AuditedProgram
     name: str
@@ -278,7 +296,10 @@ class ProgramAttribute:
         return np.concatenate([self._ask_block(values[at], _key_fields(keys[at], questions[at])) for at in blocks])
 
     def _ask_block(self, values: Any, key_fields: dict[str, str]) -> NDArray[Any]:
-        """Ask the program for the reports of one block of values."""
+        """Ask the program for the reports of one block of values; return them as an array.
+
+        ``key_fields``: the request's fields with keys and questions, as JSON.
+        """
         program, count = self.program, len(values)
         level = {} if self.level is None else {"level": json_of(self.level)}
         head = {"ask": json_of(self.name), **level, **key_fields}
@@ -291,13 +312,16 @@ class ProgramAttribute:
         return np.column_stack([program.read_column(name, self.mechanism, reports[name], count) for name in names])
 
     def randomize_in_copies(self, values: Any) -> list[NDArray[Any]]:
-        """Return the reports of the same values by each of several copies of the program, each started anew."""
+        """Return the reports of the same values by each of several copies of the program: a list of arrays.
+
+        Every copy is started anew, so that noise which depends on the start shows.
+        """
         return [replace(self, program=copy)(values) for copy in self.program.copies]
 
 
 @dataclass(frozen=True)
 class People:
-    """All attributes of an audited program at once, as a function from columns of answers to columns of reports."""
+    """All attributes of an audited program at once, called as a function: columns of answers to columns of reports."""
 
     program: AuditedProgram
 
@@ -307,7 +331,10 @@ class People:
         return self.program.keys
 
     def __call__(self, table: Mapping[str, Any], *, keys: Sequence[bytes] = (), questions: Any = ()) -> dict[str, Any]:
-        """Return the reports of a table of people; with ``keys``, one for each; ``questions``: the plan has its own."""
+        """Return the reports of a table of people, as columns.
+
+        ``keys``: a device's key for each person, or none; ``questions`` is ignored, because the plan has its own.
+        """
         parts = [
             self._ask_block({name: column[at] for name, column in table.items()}, _key_fields(keys[at]))
             for at in self.program.blocks(len(next(iter(table.values()))))
@@ -315,12 +342,15 @@ class People:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def randomize_record(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the reports of one person."""
+        """Return the reports of one person, by attribute."""
         reports = self({name: [value] for name, value in record.items()})
         return {name: column[0] for name, column in reports.items()}
 
     def _ask_block(self, table: Mapping[str, Any], key_fields: dict[str, str]) -> dict[str, Any]:
-        """Ask the program for the reports of one block of people."""
+        """Ask the program for the reports of one block of people; return them as columns.
+
+        ``key_fields``: the request's field with keys, as JSON.
+        """
         program, count = self.program, len(next(iter(table.values())))
         blurred = {name: each.channel for name, each in program.plan.columns.items() if each.channel is not None}
         reports = program.reports("people", list(blurred), **key_fields, people=_table_json(table))
@@ -349,13 +379,13 @@ def _column_json(values: Any) -> str:
 
 
 def _key_fields(keys: Sequence[bytes], questions: Sequence[str] = ()) -> dict[str, str]:
-    """Return the fields "keys" and "questions" of a request as JSON; none where there are no keys."""
+    """Return the fields "keys" and "questions" of a request, each as JSON; without the ones that are empty."""
     fields = {"keys": [key.hex() for key in keys], "questions": list(questions)}
     return {name: json.dumps(column) for name, column in fields.items() if column}
 
 
 def _table_json(table: Mapping[str, Any]) -> str:
-    """Write columns as a JSON object of lists."""
+    """Write a dict of columns as a JSON object of lists."""
     return "{" + ", ".join(f"{json_of(name)}: {_column_json(column)}" for name, column in table.items()) + "}"
 
 

@@ -41,9 +41,10 @@ tables."""
 
 
 class LevelsProbe(Probe):
-    """A probe of an attribute whose level people choose: people have a random level and a random value.
+    """A probe (draws people, reads reports as quantiles) of an attribute for which people choose a level.
 
-    ``true`` has the level's number in its first column and the index of a tested code in its second.
+    A level is how strongly to blur. People have a random level and a random value: ``true`` has the level's number in
+    its first column and the index of a tested code in its second.
     """
 
     def __init__(self, mechanism: Mechanism, samples: int, name: str) -> None:
@@ -77,7 +78,10 @@ class LevelsProbe(Probe):
 
 
 class ClearProbe(Probe):
-    """A probe of an attribute in the clear: people have answers as for any other, and quantiles have no column."""
+    """A probe (draws people, reads reports as quantiles) of an attribute that is sent as it is.
+
+    People have answers as for any other attribute, and quantiles have no column, because nothing is random.
+    """
 
     def __init__(self, attribute: Attribute) -> None:
         self.columns, domain = (attribute.name,), attribute.domain
@@ -102,10 +106,12 @@ class ClearProbe(Probe):
 
 
 class PlanProbe(Probe):
-    """A probe of all attributes of a plan, with the columns of their probes side by side.
+    """A probe of all attributes of a plan: it draws whole people, and reads their reports as quantiles for checks.
 
-    Of the attributes that a device draws, each person answers ``questions_each``: the quantile of one that was not
-    asked is a random number, and a person who answered more or fewer gets quantiles of 0.
+    A quantile is the report's rank, 0 to 1, among the stated chances given the true value, uniform if the
+    implementation is sound; the columns of all attributes stand side by side. Of the attributes that a device draws,
+    each person answers ``questions_each``: the quantile of one that was not asked is a random number, and a person who
+    answered more or fewer gets quantiles of 0, which are not uniform, so that the checks fail.
     """
 
     def __init__(self, plan: Plan, samples: int) -> None:
@@ -120,7 +126,7 @@ class PlanProbe(Probe):
         return np.hstack([part.corners() for part in self.parts])
 
     def _split(self, true: Codes) -> list[tuple[Probe, Codes]]:
-        """Split rows of true codes into each attribute's probe and its own columns."""
+        """Split rows of true codes into (an attribute's probe, its own columns of codes), a list."""
         ends = np.cumsum([part.corners().shape[1] for part in self.parts])[:-1]
         return list(zip(self.parts, np.split(true, ends, axis=1), strict=True))
 
@@ -141,7 +147,10 @@ class PlanProbe(Probe):
 def _quantiles_of_answers(
     part: Probe, own: Codes, reports: Mapping[str, Any], rng: np.random.Generator, drawn: bool
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return (quantiles, who answered) of one attribute; of people who were not asked the quantiles are random."""
+    """Return (quantiles, mask of who answered) of one attribute; of people who were not asked the quantiles are random.
+
+    ``part``: the attribute's probe; ``own``: its true codes; ``drawn``: whether devices draw who is asked.
+    """
     columns = {name: as_array(reports[name]) for name in part.columns}
     answered = np.array([not is_missing(cell) for cell in columns[part.columns[0]].ravel().tolist()])
     if not drawn:
@@ -153,7 +162,7 @@ def _quantiles_of_answers(
 
 
 def _probe(attribute: Attribute, samples: int) -> Probe:
-    """Return the probe for the kind of channel that an attribute has."""
+    """Return the probe, which draws people and reads their reports, for the kind of channel that an attribute has."""
     channel = attribute.channel
     if channel is None:
         return ClearProbe(attribute)
@@ -167,7 +176,7 @@ def _probe(attribute: Attribute, samples: int) -> Probe:
 
 
 def _implementation_of(plan: Plan, randomize: Randomize, probe: Probe) -> Implementation:
-    """Wrap a function like ``plan.randomize`` as an implementation that takes tables, records and keys."""
+    """Wrap a function like ``plan.randomize`` as an `Implementation` that takes tables, single records and keys."""
     of_record = randomize.randomize_record if isinstance(randomize, People) else randomize
     repeats = all(each.channel is None or each.channel.repeats for each in plan.attributes.values())
     keyed = keyed_by(randomize, randomize, of_record, "key")
@@ -175,9 +184,11 @@ def _implementation_of(plan: Plan, randomize: Randomize, probe: Probe) -> Implem
 
 
 def check_records(plan: Plan, randomize: Randomize | None, alpha: float, effort: Effort) -> list[Check]:
-    """Check tables, single records and keyed records of a plan, by its own ``randomize`` or the one that is given.
+    """Check whole records of a plan: tables, single people and people with a device's key; return the list of checks.
 
-    Skipped for plans with baskets, unless another program answers for whole people.
+    ``randomize``: a function from tables to tables; None is the plan's own. ``alpha``: the chance at most that a sound
+    one fails; ``effort``: how many reports are drawn and for how long. Skipped for plans with baskets, unless another
+    program answers for whole people.
     """
     if not isinstance(randomize, People) and any(isinstance(each.domain, Items) for each in plan.attributes.values()):
         return [Check("records", TOGETHER, SKIPPED, "baskets are not randomized within a table; each by itself is.")]

@@ -74,7 +74,7 @@ class Audit:
 
     @property
     def broken(self) -> tuple[Check, ...]:
-        """The checks that the implementation fails."""
+        """The checks that the implementation failed, as a tuple."""
         return tuple(check for check in self.checks if not check.passed)
 
     @property
@@ -104,7 +104,10 @@ class Audit:
         return faults
 
     def _detectable_faults(self) -> list[str]:
-        """Write one sentence with the smallest faults that are found in every attribute; none without such checks."""
+        """Write a sentence with the smallest faults that this run finds in every attribute, in a list.
+
+        The list is empty without checks that state it.
+        """
         faults = self.could_have_seen.values()
         worst = {name: [part[name] for part in faults if name in part] for name in SEEN_BY}
         phrases = []
@@ -135,7 +138,8 @@ class Audit:
     def breaches(self, rho1: float = 0.05, rho2: float = 0.5) -> dict[str, str]:
         """Describe for each attribute whether a report can move a belief from ``rho1`` to ``rho2`` or back.
 
-        Where one can, the sentence names the report and what it proves; ``rho1`` < ``rho2`` are probabilities.
+        Sentences by name. Where one can, the sentence names the report and what it proves; ``rho1`` < ``rho2`` are
+        probabilities.
         """
         return {name: str(guarantee.breach(rho1, rho2)) for name, guarantee in self.guarantees.items()}
 
@@ -154,11 +158,14 @@ class Audit:
         return "\n\n".join([self.headline(), *sections])
 
     def _proofs(self) -> list[str]:
-        """Write a line for each attribute about what its reports can prove."""
+        """Write a line for each attribute about what its reports can prove about a person."""
         return [f"{name}: {text}" for name, text in self.breaches().items()]
 
     def _sound_checks(self) -> list[str]:
-        """Write a line for each attribute with the checks that it passed and the γ that its reports prove."""
+        """Write a line for each attribute with the checks that it passed and the γ that its reports prove.
+
+        γ is the largest factor of a report on the odds.
+        """
         lines = []
         for name in dict.fromkeys(check.attribute for check in self.checks):
             checks = [check for check in self.checks if check.attribute == name]
@@ -169,7 +176,7 @@ class Audit:
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the whole audit as plain data, with its sentences."""
+        """Return the whole audit as a dict for JSON, with its sentences."""
         return {
             "subject": self.subject,
             "passed": self.passed,
@@ -201,12 +208,12 @@ class Audit:
 
 
 def _respondent_page(audit: Audit) -> Page:
-    """Make the page for people who answer: what happens to their answers, one by one, and what stays visible."""
+    """Make the audit's page for people who answer: what happens to each answer, and what stays visible."""
     return page_of(audit.headings, audit.account.once, tested=not audit.broken)
 
 
 def _reviewer_page(audit: Audit) -> Page:
-    """Make the page for a reviewer: all measures, checks and attacks, the assumptions, and what is not protected."""
+    """Make the audit's page for a reviewer: measures, checks and attacks, assumptions, and what is not protected."""
     page = Page(f"Privacy audit of {audit.subject}").note(audit.headline(), good=audit.passed)
     _add_section(page, "Targets", map(str, audit.verdicts))
     widths = [f"{kind} at {100 * float(c):g} %" for kind in WIDTHS.values() for c in CONFIDENCES]
@@ -227,12 +234,15 @@ def _reviewer_page(audit: Audit) -> Page:
 
 
 def _share_text(share: float) -> str:
-    """Write a share in percent with two digits that are not 0, rounded up."""
+    """Write a share as text in percent with two digits that are not 0, rounded up."""
     return percent(share, max(1 - math.floor(math.log10(share)) - 2, 0), up=True)
 
 
 def _add_section(page: Page, title: str, lines: Iterable[str]) -> Page:
-    """Add a section with up to two lines as a paragraph, more as a list; none where there are no lines."""
+    """Add a section to a page, with up to two lines as a paragraph and more as a list; return the page.
+
+    Without lines nothing is added.
+    """
     texts = list(lines)
     if not texts:
         return page
@@ -241,7 +251,10 @@ def _add_section(page: Page, title: str, lines: Iterable[str]) -> Page:
 
 
 def _measure_row(name: str, guarantee: Guarantee) -> list[str]:
-    """Return a table's row of an attribute's measures: a dash for what does not apply, "unlimited" without a bound."""
+    """Return the texts of a table's row: an attribute's privacy measures, a dash for what does not apply.
+
+    "unlimited" stands for a measure without a bound.
+    """
     numbers = guarantee.to_dict()
     widths = {f"{kind} {at}": numbers.get(kind, {}).get(at) for kind in WIDTHS for at in CONFIDENCES}
     measures = {**{key: numbers.get(key) for key in MEASURES}, **widths}
@@ -250,7 +263,7 @@ def _measure_row(name: str, guarantee: Guarantee) -> list[str]:
 
 
 def _attack_row(finding: Finding) -> list[str]:
-    """Return a table's row of an attack: attribute, measure, numbers, how far below what is stated, and its name."""
+    """Return the texts of a table's row on an attack: attribute, measure, numbers, how far below the stated."""
     measure = "95 % width" if finding.measure == "width" else "people hit"
     stated = "–" if finding.stated is None else finding.shown(finding.stated)
     numbers = [finding.shown(finding.without_report), finding.shown(finding.recovered), stated]

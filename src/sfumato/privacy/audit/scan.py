@@ -50,7 +50,10 @@ Named = tuple[str, Floats]  # a name of what was counted, and its p-values
 
 @dataclass(frozen=True)
 class Implementation:
-    """An implementation under audit, as functions from answers to reports, with the probe that reads the reports."""
+    """An implementation under audit, as functions from answers to reports, with the probe that draws people for it.
+
+    The probe also reads the reports, as quantiles of their stated law.
+    """
 
     probe: Probe
     randomize: Callable[[Record], Record]  # columns of many people's answers to columns of reports
@@ -67,9 +70,11 @@ def check_batches(
     implementation: Implementation, name: str, attribute: str, alpha: float, effort: Effort, most: int = MOST_ROWS,
     a_call: int = ROWS_A_CALL, share: float = 0.1,
 ) -> Check:
-    """Check the reports of many people in a call, and of several such calls of one size, a power of two as lags are.
+    """Check the reports of many people in large calls: uniform in their stated law, and independent of all else?
 
-    ``name``: of the check; ``most``: people in all calls; ``a_call``: people in one; ``share``: of the effort's time.
+    ``name``: the check's; ``alpha``: the chance at most that a sound implementation fails; ``most``: people in all
+    calls; ``a_call``: people in one, made a power of two as the lags are that are compared; ``share``: of the effort's
+    time.
     """
     rng, rows, probe = np.random.default_rng(), min(effort.samples, most), implementation.probe
     parts = []
@@ -80,7 +85,10 @@ def check_batches(
 
 
 def check_small_calls(implementation: Implementation, name: str, attribute: str, alpha: float, effort: Effort) -> Check:
-    """Check the reports of people who answer one by one, and in small batches of different true values."""
+    """Check the reports of people who answer one by one, and in small batches: are they as stated, and independent?
+
+    ``name``: the check's; ``alpha``: the chance at most that a sound implementation fails.
+    """
     rng, probe, parts = np.random.default_rng(), implementation.probe, []
     calls = min(max(effort.samples // 1000, CALLS[0]), CALLS[1])
     true = probe.draw_people(rng, calls)
@@ -100,7 +108,8 @@ def check_key(
     """Check a device's key: the same question is answered alike, every other key and every other question afresh.
 
     Four true values are asked in turn, so that a key or a question that does not count shows as few reports over and
-    over, and two of them are the same for all attributes, so that shared noise shows.
+    over, and two of them are the same for all attributes, so that shared noise shows. Returns a list: of one check, or
+    none where the implementation takes no keys.
     """
     if implementation.randomize_keyed is None:
         return []
@@ -130,9 +139,10 @@ def check_key(
 def keyed_by(
     randomize: Randomize, randomize_table: Callable[..., Record], randomize_record: Callable[..., Record], *names: str
 ) -> Keyed | None:
-    """Return a function from columns, keys and questions to reports; None where the implementation takes no keys.
+    """Return a function from (columns, keys, questions) to reports, a key and a question for each person.
 
-    A program is asked for many people at once, a function with arguments of these ``names`` for one after the other.
+    None where the implementation takes no keys. A program is asked for many people at once, a function with arguments
+    of these ``names`` for one after the other.
     """
     if not takes(randomize, *names):
         return None
@@ -150,10 +160,11 @@ def judge(
     probe: Probe, true: Codes, quantiles: Floats, name: str, attribute: str, alpha: float, who: str,
     questions: tuple[str, ...] = ("",),
 ) -> Check:
-    """Return one check that quantiles are uniform and independent of each other and of true values.
+    """Return one check that quantiles of reports are uniform, and independent of each other and of true values.
 
-    ``true`` and ``quantiles``: a row a person; ``name``: of the check; ``who``: what a row is, in the plural; with
-    ``questions`` the quantiles of each question stand side by side. A quantile that is NaN fails the check.
+    ``true`` and ``quantiles``: a row a person; ``name``: of the check; ``alpha``: the chance at most that a sound
+    implementation fails; ``who``: what a row is, in the plural; with ``questions`` the quantiles of each question stand
+    side by side. A quantile that is NaN fails the check.
     """
     strange = int(np.isnan(quantiles).any(axis=1).sum())
     if strange:
@@ -174,33 +185,45 @@ def judge(
 
 
 def _cells(quantiles: Floats, count: int) -> Codes:
-    """Return the cell of every quantile, of so many equal cells."""
+    """Return an array with the cell of every quantile, of ``count`` equal intervals from 0 to 1."""
     return np.asarray(np.clip((quantiles * count).astype(np.int64), 0, count - 1))
 
 
 def _single(quantiles: Floats, names: list[str]) -> Iterator[Named]:
-    """Count the cells of each column of quantiles by itself."""
+    """Test that each column of quantiles is uniform by itself.
+
+    Yields (name of the column's reports, p-values of its cells).
+    """
     for column, name in enumerate(names):
         counts = np.bincount(_cells(quantiles[:, column], CELLS), minlength=CELLS)
         yield f"the reports of {name}", p_value(counts, len(quantiles), 1 / CELLS)
 
 
 def _pair(first: Codes, second: Codes) -> Floats:
-    """Return p-values of every pair of cells, and of both cells in the same half, where shared noise shows soonest."""
+    """Return p-values of every pair of cells (intervals of two quantiles), and of both in the same half.
+
+    ``first`` and ``second``: the cells of two columns. In the same half shared noise shows soonest.
+    """
     counts = np.bincount((first * PAIR_CELLS + second).ravel(), minlength=PAIR_CELLS**2)
     alike = int((2 * first // PAIR_CELLS == 2 * second // PAIR_CELLS).sum())
     return np.append(p_value(counts, first.size, 1 / PAIR_CELLS**2), p_value(alike, first.size, 0.5))
 
 
 def _pairs(quantiles: Floats, names: list[str]) -> Iterator[Named]:
-    """Count the cells of every two columns of the same person."""
+    """Test that every two columns of the same person's quantiles are independent.
+
+    Yields (name, p-values) of each pair.
+    """
     cells = _cells(quantiles, PAIR_CELLS)
     for (a, one), (b, other) in combinations(enumerate(names), 2):
         yield f"the noise of {one} with that of {other}", _pair(cells[:, a], cells[:, b])
 
 
 def _lags(quantiles: Floats, names: list[str]) -> Iterator[Named]:
-    """Count the cells of each column for people 1, 2, 4, 8, … apart, over pairs without overlap."""
+    """Test that quantiles of people 1, 2, 4, 8, … apart are independent, column by column.
+
+    Yields (name, p-values) of each.
+    """
     cells = _cells(quantiles, PAIR_CELLS)
     for column, name in enumerate(names):
         lag = 1
@@ -211,7 +234,10 @@ def _lags(quantiles: Floats, names: list[str]) -> Iterator[Named]:
 
 
 def _given_answers(true: Codes, quantiles: Floats, names: list[str]) -> Iterator[Named]:
-    """Count the cells of each column given groups of true values: the person's own, the previous and the next one's."""
+    """Test that quantiles do not depend on true values: the person's own, the previous and the next person's.
+
+    Yields (name, p-values) for each column of quantiles and each column of true values.
+    """
     cells = _cells(quantiles, PAIR_CELLS)
     for answer in range(true.shape[1]):
         group = true[:, answer] * PAIR_CELLS // max(int(true[:, answer].max()) + 1, 1)
@@ -228,18 +254,18 @@ def _given_answers(true: Codes, quantiles: Floats, names: list[str]) -> Iterator
 
 
 def rows_of(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a mapping from column names to plain values for each row."""
+    """Yield a dict from column names to plain values for each row of a table."""
     plain = [column.tolist() if isinstance(column, np.ndarray) else list(column) for column in columns.values()]
     return (dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True))
 
 
 def columns_of(reports: Sequence[Record]) -> dict[str, Any]:
-    """Return the rows' values as columns, by the names of the first row."""
+    """Return rows (dicts by column name) as a dict of columns, with the names of the first row."""
     return {name: [report[name] for report in reports] for name in reports[0]}
 
 
 def _same(first: Record, second: Record) -> bool:
-    """Return whether two tables of reports are equal, a missing report (NaN) being equal to a missing one."""
+    """Return whether two tables of reports are equal; a missing report (NaN) equals a missing one."""
     both = ((np.asarray(first[name]), np.asarray(second[name])) for name in first)
     return all(bool(np.all((a == b) | ((a != a) & (b != b)))) for a, b in both)
 

@@ -37,6 +37,7 @@ MOST_WAVES = 300  # of a curve: no noise of interest lets finer ones through, an
 LONGEST_STEP = 3.0  # of θ in one step: e³ times the density
 MOST_STEPS = 40  # of a climb; from a warm start a handful are enough
 WORTH_A_STEP = 0.02  # nats that a full step has to promise: next to nothing beside a log evidence
+PART_OF_CLIMB = 2e-3  # of what a climb has gained, which a full step has to promise too: far up, fits differ by more
 SEEN = 2e-3  # information times prior variance from which on a wave is fitted; below it stays at its prior
 
 
@@ -194,7 +195,8 @@ class PenalisedCurve:
         atoms = np.zeros(self.atom_table.shape[1]) if start is None else start.atoms
         basis = waves[:, :r] * spread[:r]
         top = climb(
-            CurvePoint(self, basis, u, atoms), steps=MOST_STEPS, enough=WORTH_A_STEP, hoped=lambda point: hoped
+            CurvePoint(self, basis, u, atoms), steps=MOST_STEPS, enough=WORTH_A_STEP, part=PART_OF_CLIMB,
+            hoped=lambda point: hoped,
         )
         log_det = 2.0 * float(np.log(np.diag(cholesky(top.slopes[1]))).sum())
         log_evidence = top.value - 0.5 * log_det + 0.5 * float(np.log(2 * np.pi)) * atoms.size + self.family.log_prior

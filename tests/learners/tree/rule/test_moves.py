@@ -27,7 +27,7 @@ def test_two_cuts_in_the_stead_of_one_are_left_by_taking_one_away():
     parts = [part.moved(np.array(places)) for part, places in
              zip(form.parts(), ([0.21, 0.42, 0.63, 0.84], [0.34, 0.61, 0.75]), strict=True)]
     rule = Rule.nothing(parts, np.array([0.5, 0.5]), search.density.size)
-    start = search.fitted(replace(rule, types=STUCK, logits=np.array([[3.0, -3.0], [-3.0, 3.0]])), 25)
+    start = search.fit(replace(rule, types=STUCK, logits=np.array([[3.0, -3.0], [-3.0, 3.0]])), 25)
     stuck = search.run(start)
     found = search.run_again(stuck)
     assert stuck.rule.parts[1].parts == 4 and found.score > stuck.score + 5

@@ -2,5 +2,5 @@
 
     association   reconstruct, associate records with intervals by rank, grow a tree on the intervals
     levels        growth level by level: one question a level for all open nodes and columns
-    routes        where records are in a growing tree, and what is asked of them there
+    routes        where records are in a growing tree, and the questions about them there
 """

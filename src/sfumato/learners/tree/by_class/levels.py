@@ -25,10 +25,21 @@ from sfumato.learners.tree.by_class.routes import (
     Splits,
     ValuesBeside,
 )
-from sfumato.learners.tree.model import CLEAR_BINS, Limits, Tree, feature_of, shares_of
+from sfumato.learners.tree.model import (
+    CLEAR_BINS,
+    Labels,
+    Limits,
+    Tree,
+    clean_values,
+    empty_bins,
+    feature_of,
+    grown_tree,
+    shares_of,
+)
 from sfumato.learners.tree.splits import LEAF, Bounds, Nodes, beside, best_cut, best_split, empty_nodes, stays_leaf
 
-MOST_COUNTED = 20_000_000  # places of the histograms that are asked for in one pass
+MOST_COUNTED = 20_000_000
+"""Numbers in the histograms that are asked for in one pass: 160 MB. With more open nodes there are more passes."""
 
 
 @dataclass(eq=False)
@@ -59,12 +70,15 @@ class GrowingNode:
 
     @property
     def counted(self) -> GrowingNode:
-        """The node whose counts are asked for."""
+        """The node whose counts are asked for: itself, or its sibling where this one is the rest of their parent."""
         return self if self.sibling is None else self.sibling
 
 
 class Growth:
-    """Growth on cells as they are; a subclass says what else a cell tells, and where a cut lies."""
+    """The growth of a tree on cells as they are; a subclass says what else a cell tells, and where a cut lies.
+
+    cells: of each column. limits: when to stop.
+    """
 
     def __init__(self, reports: Reports, cells: Sequence[ColumnCells], limits: Limits) -> None:
         self.reports, self.cells, self.limits = reports, cells, limits
@@ -77,6 +91,7 @@ class Growth:
         self.nodes = [GrowingNode(0, 0, tuple(range(len(cells))))]
 
     def grow(self) -> Tree:
+        """Grow the tree level by level, from counts alone."""
         waiting = self.nodes
         while waiting:
             waiting = [child for some in self._bunches(waiting) for child in self._grow_level(some)]
@@ -86,28 +101,28 @@ class Growth:
 
     @cached_property
     def stops(self) -> Limits:
-        """The limits of growth, once the root is counted."""
+        """When to stop, once the root is counted."""
         return self.limits
 
     def asked(self, node: GrowingNode) -> tuple[int, ...]:
-        """The associations by which a node's histograms are counted."""
+        """Return the associations by which a node's histograms are counted."""
         return node.reads
 
     def in_bins(self, node: GrowingNode, column: int, table: Floats) -> Floats:
-        """The histogram of a column's bins, missing ones last, from the counts that were asked for."""
+        """Return the histogram of a column's bins, missing ones last, from the counts that were asked for."""
         return table
 
     def place_cuts(self, routes: Routes, nodes: Sequence[GrowingNode]) -> None:
         """Place the cuts of nodes that were just split, where not at an edge."""
 
     def sides(self, node: GrowingNode) -> tuple[Floats | None, Floats | None]:
-        """The class counts of both sides of a split, as far as they are known already."""
+        """Return the class counts of both sides of a split; None where they are not known already."""
         assert node.counts is not None and node.bins is not None
         left = self.histogram(node)[node.column][node.bins].sum(axis=0)
         return left, node.counts - left
 
     def waits(self, node: GrowingNode) -> bool:
-        """Whether a new node is to be grown with the next level."""
+        """Say whether a new node is to be grown with the next level."""
         return node.counts is None or not self._stays_leaf(node)
 
     # --- a level ------------------------------------------------------------------------------------------------
@@ -121,7 +136,7 @@ class Growth:
         return stays_leaf(node.counts, node.depth, self.shares, self._bounds)
 
     def _bunches(self, nodes: Sequence[GrowingNode]) -> Iterator[list[GrowingNode]]:
-        """So many nodes at once that one pass can count them; those that are told by the same counts stay together."""
+        """Yield nodes in bunches that one pass can count; siblings, which need one count, stay together."""
         widest = sum(max(cut.reported, cut.size) + 1 for cut in self.cells)
         most = max(1, MOST_COUNTED // (widest * self.classes))
         together: dict[int, list[GrowingNode]] = {}
@@ -159,7 +174,7 @@ class Growth:
         )
 
     def histogram(self, node: GrowingNode) -> Floats:
-        """How many people of each reported class are in each bin of each column, missing ones after the last."""
+        """Return how many people of each reported class are in each bin of each column, missing ones after the last."""
         if node.histogram is None and node.whole is not None:
             node.histogram = node.whole - self.histogram(node.counted)
         elif node.histogram is None:
@@ -169,7 +184,7 @@ class Growth:
         return node.histogram
 
     def _children(self, node: GrowingNode) -> list[GrowingNode]:
-        """Both sides of a split; where their counts are known it is enough to count the smaller one."""
+        """Make the nodes of both sides of a split; where their counts are known only the smaller one is counted."""
         counts, number, whole = self.sides(node), len(self.nodes), self.histogram(node)
         people = [float(whole[node.column][side].sum()) for side in (node.bins, ~node.bins)]  # type: ignore[operator]
         node.children, settled = (number, number + 1), node.settled | {node.column}
@@ -183,7 +198,7 @@ class Growth:
     # --- the tree so far ----------------------------------------------------------------------------------------
 
     def routes(self, nodes: Sequence[GrowingNode]) -> Routes:
-        """The way to these nodes; who goes elsewhere may stop."""
+        """Return the way from the root to these nodes; records that go elsewhere stop where they leave it."""
         tree, leads = self._arrays(), np.zeros(len(self.nodes), bool)
         leads[[node.number for node in nodes]] = True
         for node in reversed(self.nodes):
@@ -196,6 +211,7 @@ class Growth:
         return Routes(cell_of_code, Readings.of(self.associations, used), splits, self._kept)
 
     def tree(self) -> Tree:
+        """Return the tree as it is so far."""
         return Tree.from_growth(self._arrays(), len(self.nodes), self.features, self.shares)
 
     def _arrays(self) -> Nodes:
@@ -211,11 +227,30 @@ class Growth:
 
 
 class CleanGrowth(Growth):
-    """Growth on true values: bins between quantiles find the split, the actual values beside it place the cut."""
+    """Growth on true values: bins between quantiles find the split, the actual values beside it place the cut.
 
-    def __init__(self, reports: Reports, axes: Sequence[Axis], limits: Limits) -> None:
+    In memory the same tree is grown on records, depth first: from counts alone it takes three times as long.
+
+    labels: the class and the weight of every record in memory, where they are not those of the reports.
+    """
+
+    def __init__(
+        self, reports: Reports, axes: Sequence[Axis], limits: Limits, labels: Labels | None = None
+    ) -> None:
         super().__init__(reports, [axis.at(CLEAR_BINS) for axis in axes], limits)
+        self._labels = labels
         self._left: dict[int, Floats] = {}
+
+    def grow(self) -> Tree:
+        """Grow the tree."""
+        if not self.reports.in_memory:
+            return super().grow()
+        codes = empty_bins(self.features, len(self.reports))
+        for j, cut in enumerate(self.cells):
+            codes[j] = self.reports.cells_of(cut.name, cut.cell_of_code, cut.size)
+        labels = Labels.of(self.reports) if self._labels is None else self._labels
+        tree = grown_tree(codes, self.features, labels, self.limits, clean_values(self.reports))
+        return tree.finished(self.features, self.limits.prune)
 
     def place_cuts(self, routes: Routes, nodes: Sequence[GrowingNode]) -> None:
         near = [node for node in nodes if not self.categorical[node.column]]
