@@ -12,7 +12,15 @@ import pytest
 
 import sfumato as sf
 from sfumato.counts import Reports
-from sfumato.learners.moments import code_excess, code_noise, code_values, mean_noise, moments, settled, unbiased_values
+from sfumato.learners.moments import (
+    code_excess,
+    code_noise,
+    code_values,
+    mean_noise,
+    moments,
+    shrink_variances,
+    unbiased_values,
+)
 
 AGE = sf.Interval(20, 80)
 OPEN_OR_SHY = sf.Choice({"open": sf.Gaussian(AGE, privacy=0.1), "shy": sf.Gaussian(AGE, privacy=2.0)}, default="shy")
@@ -96,7 +104,7 @@ def test_moments_weigh_each_report_by_what_it_tells() -> None:
 def test_a_clear_report_that_is_alone_in_its_class_beside_blurred_ones_is_its_mean() -> None:
     mean, variance = moments(np.array([3.0, 5.0]), np.eye(2), noise=np.array([0.0, 4.0]))
     assert mean.tolist() == [3.0, 5.0]
-    assert np.isfinite(settled(variance, np.eye(2), noise=np.array([0.0, 4.0]))).all()
+    assert np.isfinite(shrink_variances(variance, np.eye(2), noise=np.array([0.0, 4.0]))).all()
 
 
 def test_moments_of_one_level_take_the_noise_off() -> None:
@@ -157,11 +165,11 @@ def test_noise_that_depends_on_the_value_is_taken_off_by_value() -> None:
 
 def test_variances_that_noise_hides_are_shared_by_the_classes() -> None:
     mass, noise = np.full((1, 2), 1_000.0), 100.0
-    hidden = settled(np.array([0.5, 2.0]), mass, noise)
+    hidden = shrink_variances(np.array([0.5, 2.0]), mass, noise)
     np.testing.assert_allclose(hidden[0], hidden[1])
     assert hidden[0] > 1.25
-    np.testing.assert_allclose(settled(np.array([0.5, 2.0]), mass, 1e-9), [0.5, 2.0], rtol=1e-3)
-    np.testing.assert_array_equal(settled(np.array([0.5, 2.0]), mass), [0.5, 2.0])
+    np.testing.assert_allclose(shrink_variances(np.array([0.5, 2.0]), mass, 1e-9), [0.5, 2.0], rtol=1e-3)
+    np.testing.assert_array_equal(shrink_variances(np.array([0.5, 2.0]), mass), [0.5, 2.0])
 
 
 def test_variances_that_dwarf_the_noise_are_what_they_were() -> None:
@@ -169,4 +177,4 @@ def test_variances_that_dwarf_the_noise_are_what_they_were() -> None:
     variance = moments(values, mass)[1]
     with np.errstate(over="raise"):
         for noise in (1e-9, 1e-33):
-            np.testing.assert_allclose(settled(variance, mass, np.full(3, noise)), variance, rtol=1e-6)
+            np.testing.assert_allclose(shrink_variances(variance, mass, np.full(3, noise)), variance, rtol=1e-6)

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.learners import LEARNERS, learner_named
 from sfumato.learners.classes import likely_people
 from sfumato.learners.estimator import Learner
-from sfumato.learners.moments import moments, settled, units
+from sfumato.learners.moments import moments, shrink_variances, units
 
 QUICK = sf.ProductMixtureClassifier(members=1, components=4)
 METHODS: dict[str, Learner] = {
@@ -171,4 +171,5 @@ def test_a_class_that_nobody_can_count_has_everybodys_moments() -> None:
 def test_variances_settle_alike_in_every_unit() -> None:
     variance, mass, noise = np.array([0.5, 2.0]), np.full((1, 2), 300.0), 10.0
     for unit in (2.0**-60, 2.0**60):
-        np.testing.assert_allclose(settled(unit * variance, mass, unit * noise), unit * settled(variance, mass, noise))
+        expected = unit * shrink_variances(variance, mass, noise)
+        np.testing.assert_allclose(shrink_variances(unit * variance, mass, unit * noise), expected)

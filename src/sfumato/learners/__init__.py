@@ -1,6 +1,6 @@
-"""Learn classifiers of true values from reports: trees, sums of terms, joint models, naive Bayes.
+"""Learn classifiers of true values from reports: trees, sums of terms, joint models, mixtures, naive Bayes, a chooser.
 
-Each is loaded when it is first used.
+A learner's module is imported when its name is first used.
 """
 
 from importlib import import_module
@@ -16,14 +16,16 @@ LEARNERS = {
     "FaceValueClassifier": "sfumato.learners.face_value",
     "Chooser": "sfumato.learners.choose",
 }
-"""The learners by name, and where they are: every one fits on reports, is a scikit-learn classifier, and ships."""
+"""The module of each learner. Every learner fits on reports, is a scikit-learn classifier, and can be shipped."""
 
 OTHERS = {"Learner": "sfumato.learners.estimator", "learner_named": "sfumato.learners.estimator"}
+"""The modules of the learners' base class and of the function that finds a learner by its name."""
 
 __all__ = ["LEARNERS", *LEARNERS, *OTHERS]
 
 
 def __getattr__(name: str) -> Any:
+    """Import a learner, its base class or `learner_named` when it is first used."""
     if name in LEARNERS or name in OTHERS:
         return getattr(import_module({**LEARNERS, **OTHERS}[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

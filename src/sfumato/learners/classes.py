@@ -1,4 +1,4 @@
-"""Which reports are values or classes of their own, the classes of records, and how many people each has."""
+"""Classes of records: their codes, how many people are in each, and which channels' reports can be read as values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from sfumato.domain import Categories, Codes, Floats, Items, are_mixed, array_of
 
 
 def check_at_face_value(channels: Any) -> None:
-    """Refuse columns whose reports cannot be taken for values."""
+    """Raise ValueError if a column's reports cannot be taken for values of its domain.
+
+    channels: a mapping from column name, one entry a column, or None; an entry None is a clear column.
+    """
     for name, channel in channels.items() if isinstance(channels, Mapping) else enumerate(channels or ()):
         if channel is not None and not at_face_value(channel):
             raise ValueError(
@@ -25,12 +28,12 @@ def check_at_face_value(channels: Any) -> None:
 
 
 def at_face_value(channel: Mechanism | None) -> bool:
-    """Whether a report can be taken for a value: not where it names a set, or is a word of the channel's own."""
-    return channel is None or all(map(reports_values, channel.levels.values()))
+    """Say whether reports can be taken for values: not where a report names a set, or a symbol outside the domain."""
+    return channel is None or all(map(reports_are_values, channel.levels.values()))
 
 
-def reports_values(channel: Channel) -> bool:
-    """Whether what a channel reports are values of its domain, or numbers like them."""
+def reports_are_values(channel: Channel) -> bool:
+    """Say whether a channel's reports are categories of its domain or, where that is an interval, numbers."""
     last = channel
     while isinstance(last, Chain):
         last = last.second
@@ -42,8 +45,12 @@ def reports_values(channel: Channel) -> bool:
     return True
 
 
-def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tuple[npt.NDArray[Any], Codes]:
-    """The classes in order, and every record's class as its place among them; a channel's are its categories."""
+def encode_classes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tuple[npt.NDArray[Any], Codes]:
+    """Return (the classes in order, the index of every record's class among them).
+
+    labels: the class of each record; a missing one raises ValueError.
+    channel: what the labels went through: the classes are its categories. None: those that occur, sorted.
+    """
     if channel is None and labels.dtype.kind == "O":
         if any(map(is_missing, labels.tolist())):
             raise ValueError("a class label is missing; drop records without a class")
@@ -67,29 +74,30 @@ def class_codes(labels: npt.NDArray[Any], channel: Channel | None = None) -> tup
 
 
 def class_codes_in(reports: Reports) -> Codes:
-    """The reported class of every record, as its place among the classes."""
+    """Return, for every record, the index of its reported class in ``reports.classes``."""
     assert reports.class_codes is not None
     return reports.class_codes
 
 
 def check_reports_classes(channel: Channel) -> Channel:
-    """Learners need a reported class for every true one."""
-    classes = isinstance(channel, Channel) and isinstance(channel.domain, Categories) and reports_values(channel)
+    """Return the channel of class labels; raise ValueError unless it reports the categories of its domain."""
+    classes = isinstance(channel, Channel) and isinstance(channel.domain, Categories) and reports_are_values(channel)
     if not classes or channel.outputs.size != channel.inputs.size:
         raise ValueError(f"the class went through {channel.kind}, whose reports are no classes; use RandomizedResponse")
     return channel
 
 
 def label_table_of(reports: Reports) -> Floats:
-    """P[reported class, true class]."""
+    """Return P[reported class, true class]: the table of the class's channel, the identity where classes are clear."""
     channel = reports.label_channel
     return np.eye(len(reports.classes or ())) if channel is None else check_reports_classes(channel).matrix()
 
 
 def true_class_shares(reports: Reports) -> Floats:
-    """How much of a record that reported class y' counts for each true class: rows of L⁻¹ᵀ.
+    """Return L⁻¹ᵀ, whose entry [y', y] is what a record that reported class y' counts for the true class y.
 
-    Summed over any set of records that is an unbiased count of the true classes; clear labels count for themselves.
+    L is P[reported class, true class]. Summed over any set of records these numbers, which may be negative, are an
+    unbiased count of the true classes; without a channel L⁻¹ᵀ is the identity.
     """
     if reports.label_channel is None:
         return np.eye(len(reports.classes or ()))
@@ -97,14 +105,20 @@ def true_class_shares(reports: Reports) -> Floats:
 
 
 def class_people(reports: Reports) -> Floats:
-    """How many people each true class has."""
+    """Return how many people are in each true class by `likely_people`, from the counts of reported classes."""
     squares = reports.counts(squared=True) if reports.weighted else None
     return likely_people(reports.counts(), true_class_shares(reports), squares)
 
 
 def likely_people(counts: Floats, of_class: Floats, squares: Floats | None = None) -> Floats:
-    """How many people each true class has, by counts of the reported ones (and of squared weights, where people have
-    any): no fewer than the standard error that blurred labels leave in it, and never quite nobody."""
+    """Return how many people are in each true class: the unbiased count, but no fewer than its standard error.
+
+        max(Σ_y' N_y'·A[y', y], √(Σ_y' S_y'·A[y', y]²)),    A = ``of_class``
+
+    and never zero. The standard error is a bound only where labels are blurred (A has negative entries).
+    counts: N, people who reported each class. of_class: A[reported class, true class] of `true_class_shares`.
+    squares: S, sums of squared weights in each reported class; None: every person counts once, S = N.
+    """
     error = np.sqrt((counts if squares is None else squares) @ of_class**2)
     people = np.maximum(counts @ of_class, np.where((of_class < 0).any(axis=0), error, 0.0))
     return np.asarray(np.maximum(people, np.finfo(float).eps * people.sum()))

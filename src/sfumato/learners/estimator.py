@@ -1,7 +1,7 @@
-"""What all learners share: tables become `Reports`, classes and weights are checked, answers follow from probabilities.
+"""`Learner`, the base class of all learners: it reads tables, checks classes and keeps scikit-learn's rules.
 
-A learner states how it learns from `Reports` and how probable each class is for records of true values; reading tables,
-scikit-learn's contract and plain data are here.
+A learner itself states how it learns from `Reports`, how probable each class is for records of true values, and what it
+learned as plain data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sfumato.domain import (
 )
 from sfumato.domain.checked import given, given_flag, given_labels, given_names
 from sfumato.learners import LEARNERS
-from sfumato.learners.classes import check_at_face_value, class_codes
+from sfumato.learners.classes import check_at_face_value, encode_classes
 from sfumato.learners.device import DeviceForm
 from sfumato.prose import Voice
 from sfumato.tables import (
@@ -49,14 +49,17 @@ from sfumato.tables import (
 Column = npt.NDArray[Any]
 Channels = Sequence[Mechanism | None] | Mapping[str, Mechanism | None] | None
 SEEDS = 2**31 - 1
+"""Seeds are drawn below this number, which fits in the signed 32 bits of NumPy's `RandomState.randint`."""
 KNOWN_TO_SKLEARN = ("pandas", "polars", "pyarrow")
+"""Kinds of tables whose column names scikit-learn reads itself."""
 
 
 @cache
 def threads() -> ThreadpoolController:
-    """Say how many threads a piece of work may have.
+    """Return the controller that limits the threads of NumPy's linear algebra.
 
-    Ours is many small pieces: a second thread doubles the work and gains nothing, and waits where other programs run.
+    Learners do many small pieces of work: a second thread doubles the processor time, gains nothing, and waits where
+    other programs run.
     """
     return ThreadpoolController()
 
@@ -64,24 +67,27 @@ def threads() -> ThreadpoolController:
 class Learner(ClassifierMixin, BaseEstimator, ABC):
     """A classifier of true values that learns from reports.
 
-    ``channels``: one entry (channel, choice, or None for a clear column) a column, or a mapping from column name; a
-    column ``<name>.level`` says which level of a choice each person took.
-
-    ``random_state``: of what is drawn and of who is held out; None is 0. Who is held out follows from a record's place,
-    so that records in another order are other folds.
+    channels: one entry (channel, choice, or None for a clear column) a column, or a mapping from column name; a column
+        ``<name>.level`` says which level of a choice each person took. None: nothing is blurred.
+    label_channel: the channel that class labels went through; None: they are clear.
+    random_state: a whole number, or a NumPy generator, by which random numbers are drawn and people are held out; None:
+        0. Who is held out follows from the index of a record, so that records in another order are other folds.
 
     Fitted: ``classes_``, ``attribute_names_``, ``n_features_in_``, and ``feature_names_in_`` where columns have names.
+
+    form: the kind of model in its document. keeps_weightless: `_learn` reads records of weight 0 too.
     """
 
     form: ClassVar[str]
     keeps_weightless: ClassVar[bool] = False
-    _from_plain_data = False  # which says nothing of channels: whether a column holds labels is the learner's to know
+    _from_plain_data = False  # a document says nothing of channels: the learner knows which columns hold labels
     classes_: npt.NDArray[Any]
     channels: Channels = None
     label_channel: Channel | None = None
     random_state: Any = None
 
     def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that values may be missing."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
@@ -90,64 +96,75 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
-        """Fit on reports; records of no weight are left out already, unless `keeps_weightless`."""
+        """Fit to reports; records of weight 0 are left out already, unless `keeps_weightless`."""
 
     @abstractmethod
     def _probabilities(self, columns: list[Column]) -> Floats:
-        """P(class | true values), one row a record."""
+        """Return P(class | true values), one row a record; ``columns``: their values, one array a column."""
 
     def _scores(self, columns: list[Column]) -> Floats:
-        """What the predicted class has most of, one row a record: the probabilities, or numbers that rise with them.
+        """Return the score of each class, one row a record; the class with the largest score is predicted.
 
-        Computed from the numbers of the shipped document by +, −, ·, / and comparisons alone, in a stated order: every
-        language that does so names the same class, also where two classes are next to equal.
+        Scores are the probabilities, or numbers that rise with them. They are computed from the numbers of the shipped
+        document by +, −, ·, / and comparisons alone, in a stated order, so that every language predicts the same class,
+        also where two classes are next to equal.
         """
         return self._probabilities(columns)
 
     def columns_read(self) -> list[int]:
-        """The columns that answers depend on."""
+        """Return the indices of the columns that predictions depend on."""
         return list(range(len(self.attribute_names_)))
 
     @abstractmethod
     def device_form(self, say: Voice) -> DeviceForm:
-        """Return what a device evaluates of the fitted model; rules of a tree in the voice's language."""
+        """Return the fitted model as a device evaluates it.
+
+        say: the voice in whose language the rules of a tree are written.
+        """
 
     def deciding_tree(self) -> tuple[Any, list[Any]] | None:
-        """Return the tree that decides and the columns as it sees them; None where the model is no tree."""
+        """Return (the tree that decides, its columns as `tree.model.Feature`); None where the model is no tree."""
         return None
 
     def device_classes(self) -> list[Any] | None:
-        """Return the classes that the model may name; None where it was fitted without any."""
+        """Return the classes that the model may predict; None where it was fitted without classes."""
         return self.classes_.tolist() if hasattr(self, "classes_") else None
 
     @abstractmethod
     def _state(self) -> dict[str, Any]:
-        """What was learned, as plain data."""
+        """Return what was learned as plain data for JSON."""
 
     @classmethod
     @abstractmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
-        """A learner that has learned what `_state` wrote, its ``attributes`` and ``classes`` checked already."""
+        """Return a fitted learner from what `_state` wrote; ``attributes`` and ``classes`` are checked already."""
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit on reports X and classes y; X may be `sf.Reports`, and y the name of their class column."""
+        """Fit to reports and return the fitted learner itself.
+
+        X: reports: a table (pandas, Polars, PyArrow, DuckDB, Spark), an array, or `sf.Reports`.
+        y: the class of every record; where X is `sf.Reports` also the name of their class column, or None if that is
+            known already.
+        sample_weight: how much every record counts; None: all the same.
+        """
         if self._takes_reports_as_true():
             check_at_face_value(X.channels if isinstance(X, Reports) else self.channels)
         rng = generator(self.random_state)
         seed = int(rng.integers(SEEDS))
         if isinstance(X, Reports):
-            reports = self._aimed(X, y, sample_weight)
+            reports = self._with_target(X, y, sample_weight)
             reports = reports.as_clear() if self._takes_reports_as_true() else reports
         else:
-            reports = self._reports(X, y, sample_weight, seed)
+            reports = self._read_reports(X, y, sample_weight, seed)
         self.attribute_names_ = list(reports.names)
         with threads().limit(limits=None if self._takes_reports_as_true() else 1, user_api="blas"):
             self._learn(reports, rng)
         return self
 
-    def _reports(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Reports:
+    def _read_reports(self, X: Any, y: Any, sample_weight: Any, seed: int) -> Reports:
+        """Return a table or array of reports as `Reports`, with their classes and weights."""
         names, columns = self._columns(X, reset=True, levels=True)
         records = len(columns[0])
         self._table_kind = None if isinstance(X, np.ndarray) or not is_table(X) else kind_of(X)
@@ -162,20 +179,20 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return reports.of_records(np.flatnonzero(weight))
 
     def _remember_as(self, other: Learner) -> None:
-        """Remember the classes, the columns and the kind of table that another learner was fitted on."""
+        """Take over the classes, the columns and the kind of table that another learner was fitted on."""
         self.classes_ = other.classes_
         self.attribute_names_, self._table_kind = other.attribute_names_, other._table_kind
         remember_names(self, other.attribute_names_, hasattr(other, "feature_names_in_"))
 
     def _takes_reports_as_true(self) -> bool:
-        """Whether it learns from reports as if nothing had been blurred."""
+        """Say whether the learner reads reports as if nothing had been blurred."""
         return False
 
     def _channels(self) -> Channels:
         return None if self._takes_reports_as_true() else self.channels
 
     def _class_codes(self, y: Any, records: int) -> Codes | None:
-        """Every record's reported class as its place among the classes, which are remembered."""
+        """Return the index of every record's class in ``classes_``, which is set here; None without classes."""
         if y is None:
             if self.__sklearn_tags__().target_tags.required:
                 raise ValueError("requires y to be passed, but the target y is None; give the class of every record")
@@ -185,11 +202,11 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: X has {records}, y has {labels.size}"
             )
-        self.classes_, codes = class_codes(labels, self.label_channel)
+        self.classes_, codes = encode_classes(labels, self.label_channel)
         return codes
 
-    def _aimed(self, reports: Reports, target: Any, sample_weight: Any) -> Reports:
-        """Reports that came as such, with the class and the weights that are wanted."""
+    def _with_target(self, reports: Reports, target: Any, sample_weight: Any) -> Reports:
+        """Return `Reports` with this class and these weights; None leaves the class or weights that they have."""
         weight = record_weights(sample_weight, len(reports))
         if target is not None or weight is not None:
             reports = reports.aimed(target, weights=weight, label_channel=self.label_channel)
@@ -203,7 +220,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return reports
 
     def _columns(self, X: Any, *, reset: bool, levels: bool = False) -> tuple[list[str], list[Column]]:
-        """Names and columns of X, checked against what was fitted unless `reset`; `levels`: with those of levels."""
+        """Return the names and the values of the columns of X.
+
+        reset: X is fitted on; else it is checked against what was fitted. levels: with the columns ``<name>.level``.
+        """
         if not isinstance(X, np.ndarray) and is_table(X):
             return self._columns_of_table(X, reset=reset, levels=levels)
         if holds_labels(X, self.channels) or (self._from_plain_data and np.asarray(X).dtype.kind in "OUS"):
@@ -216,7 +236,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return [f"x{j}" for j in range(array.shape[1])], list(np.ascontiguousarray(array.T))
 
     def _numeric(self, X: Any, reset: bool) -> npt.NDArray[Any]:
-        """An array of numbers, as scikit-learn checks it; of true values its error would print one."""
+        """Return X as an array of numbers that scikit-learn has checked.
+
+        The error for a text among true values is replaced, because scikit-learn's prints the value.
+        """
         try:
             return np.asarray(validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite="allow-nan"))
         except ValueError as error:
@@ -225,11 +248,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError("X holds a text where the model reads numbers; give a table with named columns") from None
 
     def _columns_of_table(self, X: Any, *, reset: bool, levels: bool) -> tuple[list[str], list[Column]]:
+        """Return the names and the values of the columns of a table, as `_columns` does."""
         names = column_names(X)
-        apart = [*level_columns(names, self.channels), *(name for name in names if name == PLAN_COLUMN)]
-        others = [name for name in names if name not in apart]
+        about_reports = [*level_columns(names, self.channels), *(name for name in names if name == PLAN_COLUMN)]
+        others = [name for name in names if name not in about_reports]
         if kind_of(X) in KNOWN_TO_SKLEARN and hasattr(X, "shape"):
-            values = map_table(X, lambda given: {name: given[name] for name in others}) if apart else X
+            values = map_table(X, lambda table: {name: table[name] for name in others}) if about_reports else X
             validate_data(self, values, skip_check_array=True, reset=reset)
         elif reset:
             remember_names(self, others, named=True)
@@ -248,23 +272,32 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     # --- answers ------------------------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> Floats:
-        """P(class | true values) of each record, in the order of ``classes_``."""
+        """Return P(class | true values) of each record, in the order of ``classes_``.
+
+        X: a table or array of true values, with the columns that were fitted.
+        """
         check_is_fitted(self)
         return self._probabilities(self._columns(X, reset=False)[1])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The most probable class of each record of true values."""
+        """Return the most probable class of each record.
+
+        X: a table or array of true values, with the columns that were fitted.
+        """
         check_is_fitted(self)
         winners = np.argmax(self._scores(self._columns(X, reset=False)[1]), axis=1)
         return np.asarray(self.classes_[winners])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of records (of their weights) whose class is the predicted one."""
+        """Return the share of records whose class is predicted.
+
+        X: records of true values. y: their true classes. sample_weight: how much each counts; None: all the same.
+        """
         right = np.asarray(self.predict(X), dtype=object) == as_array(y).astype(object).reshape(-1)
         return float(np.average(right, weights=sample_weight))
 
     def as_given(self, columns: list[Column]) -> Any:
-        """Columns of records in the form that X had: the same kind of table, or an array."""
+        """Return columns of records in the form of the X that was fitted: the same kind of table, or an array."""
         if self._table_kind is not None:
             return frame_like(self._table_kind, dict(zip(self.attribute_names_, columns, strict=True)))
         numeric = all(column.dtype.kind in "iufb" for column in columns)
@@ -273,7 +306,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     # --- plain data ---------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted model as plain data for JSON; `from_dict` gives back a model that answers the same."""
+        """Return the fitted model as plain data for JSON; `from_dict` makes a model of it that predicts the same."""
         check_is_fitted(self)
         return {
             "model": self.form,
@@ -285,7 +318,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The model that ``to_dict`` wrote; what does not fit together is refused."""
+        """Return the model that ``to_dict`` wrote; data that do not fit together raise ValueError."""
         names = given_names(data, "attributes")
         classes = None if given(data, "classes") is None else given_labels(data, "classes")
         try:
@@ -301,8 +334,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A Generator from anything scikit-learn takes as random_state; None is 0, so that the same reports always teach
-    the same, as a reader of an answer expects and nobody has to ask for."""
+    """Return a NumPy Generator from anything that scikit-learn takes as random_state.
+
+    None is 0, so that fitting to the same reports twice gives the same model.
+    """
     if isinstance(random_state, np.random.Generator):
         return random_state
     state = check_random_state(0 if random_state is None else random_state)
@@ -310,14 +345,14 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def remember_names(estimator: Any, names: Sequence[str], named: bool) -> None:
-    """What scikit-learn remembers of X."""
+    """Set the attributes in which scikit-learn keeps the number of columns and, if X had names, their names."""
     estimator.n_features_in_ = len(names)
     if named:
         estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def level_columns(names: Sequence[str], channels: Any) -> list[str]:
-    """The columns ``<name>.level`` that tell the level of a column that is there too."""
+    """Return the columns ``<name>.level`` whose column ``<name>`` is there and, if its channel is given, has levels."""
     given = channels if isinstance(channels, Mapping) else {}
     bases = {name: name.removesuffix(LEVEL_SUFFIX) for name in names if name.endswith(LEVEL_SUFFIX)}
     return [
@@ -328,18 +363,18 @@ def level_columns(names: Sequence[str], channels: Any) -> list[str]:
 
 
 def given_channels(channels: Any) -> list[Any]:
-    """The channels of a list or of a mapping."""
+    """Return the channels of a list or a mapping as a list; None has none."""
     return list(channels.values()) if isinstance(channels, Mapping) else list(channels or ())
 
 
 def holds_labels(X: Any, channels: Any) -> bool:
-    """Whether an array holds labels of columns that are categories."""
-    categorical = any(isinstance(getattr(one, "domain", None), Categories) for one in given_channels(channels))
+    """Say whether an array holds texts or objects, and a channel is of categories."""
+    categorical = any(isinstance(getattr(channel, "domain", None), Categories) for channel in given_channels(channels))
     return categorical and np.asarray(X).dtype.kind in "OUS"
 
 
 def record_weights(sample_weight: Any, records: int) -> Floats | None:
-    """One weight a record, None where all count the same."""
+    """Return one weight a record; None where all count the same."""
     weight = weights_of(None if np.isscalar(sample_weight) else sample_weight, records, "sample_weight")
     if weight is not None and not weight.any():
         raise ValueError("every sample_weight is zero; give at least one record a weight above zero")
@@ -347,7 +382,7 @@ def record_weights(sample_weight: Any, records: int) -> Floats | None:
 
 
 def learner_named(kind: str) -> Any:
-    """The class of a learner."""
+    """Return the class of a learner by its name in `sf`; ValueError lists the names."""
     if kind not in LEARNERS:
         raise ValueError(f"learner {kind!r} is unknown; the learners are {', '.join(LEARNERS)}")
     return getattr(import_module(LEARNERS[kind]), kind)

@@ -1,4 +1,4 @@
-"""Arrays of probabilities: sums in a stated order, masses kept from vanishing, draws from columns."""
+"""Operations on arrays of probabilities: sums in a stated order, rescaling, draws from the columns of a table."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from sfumato.domain import Codes, Floats
 from sfumato.evidence.tables import Array
 
 
-def added(parts: Iterable[Floats]) -> Floats:
-    """Add arrays, from the first to the last: NumPy's own sums run in an order that no other language knows."""
+def add_in_order(parts: Iterable[Floats]) -> Floats:
+    """Add arrays from the first to the last; NumPy's own sums run in an order that other languages do not know."""
     return np.asarray(sum(parts))
 
 
-def rescaled(masses: Floats) -> Floats:
-    """Divide columns by their largest number, so that products of many probabilities stay within doubles."""
+def rescale_columns(masses: Floats) -> Floats:
+    """Divide each column by its largest number, so that products of many probabilities stay within doubles."""
     largest = masses.max(axis=0)
     return np.asarray(masses / np.where(largest > 0, largest, 1.0))
 
 
 def draw_columns(table: Array, columns: Codes, rng: np.random.Generator) -> Codes:
-    """Draw a row for each wanted column of a table, with the probabilities of that column."""
+    """Draw, for each entry of ``columns``, a row of the table with the probabilities in that column of it."""
     cumulative = np.cumsum(table, axis=0, dtype=np.float64)
     cumulative = (cumulative / cumulative[-1]).T
     offset = np.arange(cumulative.shape[0])[:, None]

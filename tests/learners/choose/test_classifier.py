@@ -16,16 +16,16 @@ from sfumato.learners.choose.accuracy import accuracy
 from sfumato.learners.choose.classifier import first_is_small
 from sfumato.learners.choose.judging import (
     DRAWS,
-    FAR,
+    FAR_BEHIND,
     Judge,
-    calibrated,
+    calibrated_log_likelihood,
     errors_behind,
     first_as_good,
     likelihood,
     log_of_mean,
-    trust,
+    pool_weights,
 )
-from sfumato.learners.choose.on_grid import OnGrid
+from sfumato.learners.choose.on_grid import GridLosses
 from sfumato.learners.face_value import FaceValueClassifier
 from sfumato.learners.product_mixture import ProductMixtureClassifier
 from sfumato.learners.tree import TreeClassifier
@@ -64,15 +64,18 @@ def judge_of_bands(n: int = 4_000, scale: float = 0.1, seed: int = 1) -> Judge:
 def test_the_true_classifier_scores_best_and_counts_most() -> None:
     judge = judge_of_bands()
     bands = Band(0.4, 0.6), Band(0.25, 0.75), Band(0.5, 0.7)
-    logs = [calibrated(judge.answers(band), judge.label, judge.weight, judge.shares) for band in bands]
+    logs = [
+        calibrated_log_likelihood(judge.log_probabilities(band), judge.label, judge.weight, judge.shares)
+        for band in bands
+    ]
     assert logs[0].mean() > max(logs[1].mean(), logs[2].mean())
-    assert trust(logs, judge.weight).argmax() == 0
+    assert pool_weights(logs, judge.weight).argmax() == 0
 
 
 def test_the_accuracy_of_any_classifier_is_estimated_from_reports() -> None:
     judge = judge_of_bands(12_000)
     for band, true, most in ((Band(0.4, 0.6), 1.0, 0.08), (Band(0.25, 0.75), 0.7, 0.25), (Band(0.5, 0.7), 0.8, 0.25)):
-        found, error = accuracy([(band._probabilities, judge.held, [judge.behind])], np.random.default_rng(0))
+        found, error = accuracy([(band._probabilities, judge.held_out, [judge.behind])], np.random.default_rng(0))
         assert abs(found - true) < min(0.1, 2 * error) and error < most  # who is wrong about itself is hard to judge
 
 
@@ -108,7 +111,7 @@ def test_accuracy_is_estimated_where_nobody_held_out_reported_one_of_the_classes
 
 def test_powers_follow_the_gradient() -> None:
     judge = judge_of_bands(400)
-    logs = [judge.answers(band) for band in (Band(0.4, 0.6), Band(0.25, 0.75))]
+    logs = [judge.log_probabilities(band) for band in (Band(0.4, 0.6), Band(0.25, 0.75))]
     at, step = np.array([0.3, 0.5]), 1e-3
 
     def value(powers: np.ndarray[Any, Any]) -> tuple[float, np.ndarray[Any, Any]]:
@@ -121,7 +124,8 @@ def test_powers_follow_the_gradient() -> None:
 
 def test_answers_that_tell_nothing_are_at_least_as_likely_as_the_shares() -> None:
     judge = judge_of_bands(400)
-    logs = calibrated(judge.answers(Band(2.0, 3.0, 0.8)), judge.label, judge.weight, judge.shares)
+    log_p = judge.log_probabilities(Band(2.0, 3.0, 0.8))
+    logs = calibrated_log_likelihood(log_p, judge.label, judge.weight, judge.shares)
     assert np.unique(logs.round(6)).size == 2 and logs.mean() >= np.log(judge.label @ judge.shares).mean()
 
 
@@ -253,9 +257,9 @@ def test_each_counts_half_as_much_for_every_standard_error_behind() -> None:
     best = np.log(rng.uniform(0.3, 0.9, 2_000))
     away = rng.normal(0, 0.2, 2_000)
     away = (away - away.mean()) / away.std()
-    behind = [best - 0.2 * away - z * 0.2 / np.sqrt(2_000) for z in (1.0, 2.0, FAR + 0.1)]
-    assert [errors_behind(each, best, weight) for each in behind] == pytest.approx([1.0, 2.0, FAR + 0.1])
-    assert trust([best, *behind], weight) == pytest.approx(np.array([4, 2, 1, 0]) / 7)
+    behind = [best - 0.2 * away - z * 0.2 / np.sqrt(2_000) for z in (1.0, 2.0, FAR_BEHIND + 0.1)]
+    assert [errors_behind(each, best, weight) for each in behind] == pytest.approx([1.0, 2.0, FAR_BEHIND + 0.1])
+    assert pool_weights([best, *behind], weight) == pytest.approx(np.array([4, 2, 1, 0]) / 7)
     assert first_as_good([behind[1], behind[0], best], weight, 1.5) == 1
 
 
@@ -310,7 +314,7 @@ def test_readable_models_that_find_nothing_are_judged_too() -> None:
 
 def test_the_first_that_is_about_as_good_as_the_best_is_taken() -> None:
     loss, error = np.array([0.503, 0.501, 0.5]), np.full((3, 3), 0.001)
-    found = OnGrid(loss, loss[:, None] - loss[None], error)
+    found = GridLosses(loss, loss[:, None] - loss[None], error)
     assert found.first_as_good() == 1 and found.first_as_good(0.0) == 2
 
 

@@ -47,7 +47,7 @@ def test_without_noise_it_is_scikit_learns_mixture_in_each_class():
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            peer.fit(columns.standard(x[y == group]))
+            peer.fit(columns.standardise(x[y == group]))
         np.testing.assert_allclose(fit.parameters.means[of], peer.means_, atol=1e-6)
         np.testing.assert_allclose(fit.parameters.covariances[of], peer.covariances_, atol=1e-6)
         np.testing.assert_allclose(2 * fit.parameters.weights[of], 2 * np.mean(y == group) * peer.weights_, atol=1e-6)

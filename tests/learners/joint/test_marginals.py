@@ -71,11 +71,11 @@ def test_few_records_keep_what_belongs_together_and_a_file_keeps_the_marginals(p
 def test_numbers_keep_their_order_and_as_few_labels_as_possible_change() -> None:
     rng = np.random.default_rng(2)
     fine = Marginal.over("x", np.array([0.5, 0.0, 0.5]), np.array([0.0, 1.0, 2.0, 3.0]), None)
-    found = fine.kept_by(np.array([5.0, 1.0, 3.0, 2.0]), rng)
+    found = fine.impose_on(np.array([5.0, 1.0, 3.0, 2.0]), rng)
     np.testing.assert_array_equal(np.argsort(found), [1, 3, 2, 0])
     np.testing.assert_array_equal(np.sort(found) > 1.5, [False, False, True, True])
     labels = Marginal.over("c", np.array([0.5, 0.25, 0.25]), None, ("a", "b", "c"))
     codes = np.array([0, 0, 0, 0, 0, 0, 1, 1])
-    changed = labels.kept_by_codes(codes, rng)
+    changed = labels.impose_on_codes(codes, rng)
     np.testing.assert_array_equal(np.bincount(changed), [4, 2, 2])
     assert (changed != codes).sum() == 2

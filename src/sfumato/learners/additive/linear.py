@@ -25,7 +25,7 @@ from sfumato.evidence.observed import LEAST_DOUBLE
 from sfumato.learners.additive.block import LearnedTerms, true_shares
 from sfumato.learners.additive.terms import CellPoints, Factor, Term
 from sfumato.learners.classes import class_codes_in
-from sfumato.learners.moments import less_noise, mean_noise, numbers_of, units
+from sfumato.learners.moments import mean_noise, numbers_of, subtract_noise, units
 
 SAMPLED = 200_000
 """Records from which means and covariances are computed, at most. By judgement; with fewer the errors of slopes grow as
@@ -76,7 +76,8 @@ class ColumnMoments:
         sums = mass.T @ values / weight.sum()
         means = (sums if label is None else np.linalg.pinv(label) @ sums) / shares[:, None]
         reported = (values * weight[:, None]).T @ values / weight.sum() - (means * shares[:, None]).T @ means
-        return cls(columns, centre, unit, shares, means, reported, less_noise(reported, noise), float(reports.people))
+        true = subtract_noise(reported, noise)
+        return cls(columns, centre, unit, shares, means, reported, true, float(reports.people))
 
     def only(self, columns: Sequence[int]) -> ColumnMoments:
         """Return the moments of some of the columns, by their indices among all."""

@@ -1,4 +1,4 @@
-"""Which learners serve best: told from reports alone."""
+"""Choose among learners by the reports alone, and estimate their accuracy on true values."""
 
 from sfumato.learners.choose.classifier import Chooser, estimated_accuracy
 from sfumato.learners.choose.recipes import densities, direct, readable, reconstructing

@@ -1,14 +1,15 @@
-"""How often a model will be right about true values, and how sure held-out reports are of it.
+"""Estimate a model's accuracy on true values from held-out reports, with the error of the estimate.
 
-A density of true values and classes says it in two ways behind every held-out report w with class y':
+A density of true values and classes gives two estimates from draws x_d behind every held-out report w with class y',
+ŷ the model's prediction:
 
-    Σ_d [ŷ(x_d) = y] P(y' | x_d) / Σ_d P(y' | x_d),  x_d ~ P(x | w)        P(y' | x) by the model's own account,
-    mean_d [ŷ(x_d) = y],                              x_d ~ P(x | w, y')    by the density's.
+    Σ_d P(ŷ(x_d), y' | x_d) / Σ_d P(y' | x_d),    x_d ~ P(x | w)        by the model's own probabilities
+    mean_d P(ŷ(x_d) | x_d, y'),                   x_d ~ P(x | w, y')    by draws that know the reported class
 
 A density that learned from the same people as the model makes the same mistakes and flatters it; one that learned from
-the held-out people alone makes mistakes of its own and blames them on the model. The estimate is what the first says in
-the second way, which was the least biased where the truth is known, and its error holds how far the other three lie
-away. Nothing that was tried tells more: noise hides from everybody by how much a density is too sure of itself.
+the held-out people alone makes mistakes of its own, which count against the model. The estimate is the second formula's
+by the first density, which was the least biased on data whose truth is known; its error includes how far the other
+three are from it. Noise hides how much too sure a density is, so that nothing else that was tried is more accurate.
 """
 
 from __future__ import annotations
@@ -21,43 +22,53 @@ import numpy.typing as npt
 
 from sfumato.counts import Reports
 from sfumato.domain import Floats
-from sfumato.learners.choose.judging import DRAWS, Generative, label_likelihood, weights_of
+from sfumato.learners.choose.judging import DRAWS, LEAST_CHANCE, Generative, label_likelihood, mean_one_weights
 from sfumato.learners.estimator import Column
 
-UNSEEN = 0.04  # error that remains where all four agree, as it was found on data whose truth is known
-Answers = Callable[[list[Column]], npt.NDArray[Any]]
-"""P(y | x) of records given by their columns."""
+UNSEEN = 0.04
+"""Error of the estimate that remains where all four agree, as it was found on data whose truth is known; its square is
+added. bench/choosing.py prints estimates beside the truth: a smaller number promises too much there."""
+Predictor = Callable[[list[Column]], npt.NDArray[Any]]
+"""A function that returns P(class | true values), one row a record, from records given by their columns."""
 
 
 def accuracy(
-    parts: Sequence[tuple[Answers, Reports, Sequence[Generative]]], rng: np.random.Generator
+    parts: Sequence[tuple[Predictor, Reports, Sequence[Generative]]], rng: np.random.Generator
 ) -> tuple[float, float]:
-    """The share of people about whom answers are right on true values, and its standard error.
+    """Return (the estimated share of people whose class a model predicts from true values, its standard error).
 
-    parts: answers of a model that never saw the held-out reports beside it, and densities that may stand behind these.
+    parts: for each fold the model that never saw it, its reports, and one or two densities of true values behind them:
+        one that never saw the fold, then one that learned from the fold alone. rng: random numbers for draws.
     """
     fewest = min(len(densities) for _, _, densities in parts)
-    ways = [
-        np.stack([way for density in densities[:fewest] for way in rightness(answers, held, density, rng)])
-        for answers, held, densities in parts
+    estimates = [
+        np.stack([
+            estimate for density in densities[:fewest] for estimate in p_right(predictor, held_out, density, rng)
+        ])
+        for predictor, held_out, densities in parts
     ]
-    records = np.concatenate(ways, axis=1)
-    weight = np.concatenate([weights_of(held) for _, held, _ in parts])
-    told = np.average(records, axis=1, weights=weight)
-    sampling = np.average((records[1] - told[1]) ** 2, weights=weight) / weight.size
-    return float(told[1]), float(np.sqrt(sampling + np.mean((told - told[1]) ** 2) + UNSEEN**2))
+    of_record = np.concatenate(estimates, axis=1)
+    weight = np.concatenate([mean_one_weights(held_out) for _, held_out, _ in parts])
+    means = np.average(of_record, axis=1, weights=weight)
+    sampling = np.average((of_record[1] - means[1]) ** 2, weights=weight) / weight.size
+    return float(means[1]), float(np.sqrt(sampling + np.mean((means - means[1]) ** 2) + UNSEEN**2))
 
 
-def rightness(
-    answers: Answers, held: Reports, density: Generative, rng: np.random.Generator
+def p_right(
+    predictor: Predictor, held_out: Reports, density: Generative, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """How likely the class named behind each report is the true one: as the model weighs draws, as the density does."""
-    label = label_likelihood(held)
-    found = []
+    """Return two estimates of the chance that the class predicted for each record is its true one.
+
+    The first draws true values given the columns and weighs draws by the model's probabilities, the second draws them
+    given the reported class too.
+    """
+    label = label_likelihood(held_out)
+    estimates = []
     for with_class in (False, True):
-        p = answers(density.draws_given(held, DRAWS, rng, with_class=with_class)).reshape(len(held), DRAWS, -1)
-        likely = label[:, None] * np.maximum(p, 1e-9)  # of a true class, given the draw and what was reported
+        draws = density.draws_given(held_out, DRAWS, rng, with_class=with_class)
+        p = predictor(draws).reshape(len(held_out), DRAWS, -1)
+        likely = label[:, None] * np.maximum(p, LEAST_CHANCE)  # of a true class and the reported one, given the draw
         right = np.take_along_axis(likely, p.argmax(axis=2)[..., None], axis=2)[..., 0]
-        told = likely.sum(axis=2)
-        found.append((right / told).mean(axis=1) if with_class else right.sum(axis=1) / told.sum(axis=1))
-    return found[0], found[1]
+        of_all = likely.sum(axis=2)
+        estimates.append((right / of_all).mean(axis=1) if with_class else right.sum(axis=1) / of_all.sum(axis=1))
+    return estimates[0], estimates[1]

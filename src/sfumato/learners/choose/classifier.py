@@ -1,10 +1,11 @@
-"""Which learners serve best on true values: told from reports alone.
+"""`Chooser`: choose among learners, called recipes, those that predict best from true values, by the reports alone.
 
-Every recipe is fitted on a part of the reports and judged on people who were held out: how likely do its answers on
-true values, as far as the reports tell them, make the classes that these people reported (`judging`)? Nobody's true
-value is needed, and no recipe is judged by the noise that it was fitted to. Held-out reports seldom tell who is best:
-everyone who is not far behind answers, P(y | x) = Σ_m w_m · P_m(y | x), and counts half as much for every standard
-error by which it is behind.
+Every recipe is fitted to a part of the reports and judged on held-out people by the likelihood of the classes that they
+reported, with true values drawn behind their other reports (`judging`). Nobody's true value is needed, and no recipe is
+judged by the noise that it was fitted to. Held-out reports seldom say which recipe is best, so that all recipes m that
+are not far behind the best predict together (decision 25),
+
+    P(y | x) = Σ_m w_m · P_m(y | x),    w_m ∝ 2^−(standard errors behind the best)
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from sfumato.channels.base import Channel
 from sfumato.counts import Fold, Reports
 from sfumato.domain import Codes, Floats
 from sfumato.domain.checked import given_names, given_numbers, given_one_of, given_rows, given_table
+from sfumato.evidence.observed import LEAST_DOUBLE
 from sfumato.learners import LEARNERS
-from sfumato.learners.choose.accuracy import Answers, accuracy
+from sfumato.learners.choose.accuracy import Predictor, accuracy
 from sfumato.learners.choose.judging import (
-    ABOUT,
+    ABOUT_AS_GOOD,
     DRAWS,
     Judge,
-    calibrated,
+    calibrated_log_likelihood,
+    class_log_likelihood,
     first_as_good,
-    told_about_classes,
-    trust,
-    weights_of,
+    mean_one_weights,
+    pool_weights,
 )
-from sfumato.learners.choose.on_grid import judged_on_grid
+from sfumato.learners.choose.on_grid import judge_on_grid
 from sfumato.learners.choose.recipes import densities, direct, readable, reconstructing
 from sfumato.learners.classes import at_face_value, class_codes_in, class_people
 from sfumato.learners.device import DeviceForm
@@ -44,34 +46,64 @@ from sfumato.learners.tree import TreeClassifier
 from sfumato.learners.tree.model import Feature, Tree
 from sfumato.prose import Voice, listed, percent
 
-FOLDS, TRIES = 3, 32
+FOLDS = 3
+"""Parts of the people, of which one or each in turn is held out. By judgement; more leave more people to fit, and cost
+as many fits more."""
+TRIES = 32
+"""Divisions into folds that are tried until every class is in each that is learned from. By judgement; where none of
+them is such, a class has hardly anybody."""
 MOST_READ = 100_000
-FEW = 4_000  # records up to which every fold is held out in turn
-COSTLY = 1e6  # records · columns · classes of all folds together, unless one alone is more
-MOST_JUDGED, MOST_NUMBERS = 3_500, 5e6
-ALONE = 1.0  # standard errors behind the best within which the first is taken, where one is to answer alone
-MOST_LEAVES = 30  # of a tree that is preferred to a formula that does about as well
+"""Records on which recipes are judged, a fixed sample of more. By judgement, for time."""
+FEW = 4_000
+"""Records up to which every fold is held out in turn: more of them make differences clear with one. By judgement."""
+COSTLY = 1e6
+"""Records · columns · classes, summed over the held-out folds, beyond which fewer folds are held out. By judgement, for
+time."""
+MOST_JUDGED = 3_500
+"""Held-out people on whom recipes are judged. By judgement, for time; more find smaller differences."""
+MOST_NUMBERS = 5e6
+"""Probabilities (people · draws · classes) that are held at once: 20 MB in single precision for each recipe."""
+ALONE = 1.0
+"""Standard errors behind the best within which the first recipe is taken where one predicts alone (decision 25: the
+first within one lost 2.5 points to the best in hindsight, within two 3.1)."""
+MOST_LEAVES = 30
+"""Leaves up to which people read a tree, so that it is preferred to a formula that predicts about as well. By
+judgement; a larger tree has to be within half as many standard errors of the best."""
 GRAIN = 2.0**30
-TINY = 1e-300
+"""Probabilities that are added up are rounded to 1/GRAIN, so that languages whose exp differs in the last digit predict
+the same class; coarser would change what is predicted, finer would not absorb the difference after many operations."""
 
 
 class Chooser(Learner):
-    """The recipes that will serve best on true values, chosen and fitted on reports; they answer together.
+    """The recipes that will predict best from true values, chosen by the reports alone; they predict together.
 
-    channels, label_channel: as in JointModel.
-    recipes: classifiers by name, fitted on reports, those first that are to be taken unless others are clearly better;
-        None takes every learner that takes the noise off (gaussian mixtures, naive Bayes, mixtures of products, tree,
-        sum of terms) and three that take reports at face value. Other classifiers of scikit-learn are taken as
+    channels: one entry (channel, choice, or None for a clear column) a column, or a mapping from column name; a column
+        ``<name>.level`` says which level of a choice each person took. None: nothing is blurred.
+    recipes: unfitted classifiers by name, those first that are to be taken unless others are clearly better; None:
+        every learner that accounts for the noise (gaussian mixtures, naive Bayes, mixtures of products, tree, sum of
+        terms) and three that take reports at face value. Classifiers of scikit-learn are wrapped in
         `FaceValueClassifier`.
-    combine: whether all that are not far behind the best answer together; else the first that is about as good as the
-        best answers alone.
+    combine: True: all recipes that are not far behind the best predict together. False: the first that is about as good
+        as the best predicts alone.
     readable: only models that people can read, one alone: a tree, or a sum of terms.
+    label_channel: the channel that class labels went through; None: they are clear.
+    random_state: a whole number or a NumPy generator, by which people are held out and true values drawn; None: 0.
 
-    Recipes are judged on a fixed sample of at most 100,000 records, and what was chosen is fitted on all.
+    Recipes are judged on a fixed sample of at most 100,000 records; those that are chosen are fitted to all.
 
-    Fitted: ``scores_`` (log-likelihood of a held-out person's class, by recipe), ``weights_`` (by recipe that answers),
-    ``chosen_`` (the one that counts most), ``members_``, ``estimator_`` (where one answers alone, that one),
-    ``accuracy_`` (an estimate of the accuracy on true values, and its standard error).
+    Fitted: ``scores_`` (log-likelihood of a held-out person's class, by recipe), ``weights_`` (of each recipe that
+    predicts), ``chosen_`` (the recipe with the largest weight), ``members_`` (the fitted models), ``estimator_`` (the
+    only member), ``accuracy_`` (the estimated accuracy on true values, and its standard error).
+
+    >>> import numpy as np, sfumato as sf
+    >>> age, rng = sf.Gaussian(sf.Interval(20, 80), privacy=0.5), np.random.default_rng(1)
+    >>> ages = rng.uniform(20, 80, 1000)
+    >>> recipes = {"by moments": sf.NaiveBayesClassifier([age], "moments"), "direct": sf.FaceValueClassifier()}
+    >>> chooser = sf.Chooser([age], recipes=recipes, combine=False).fit(age.randomize(ages, rng)[:, None], ages > 50)
+    >>> chooser.chosen_
+    'by moments'
+    >>> chooser.predict([[30.0], [70.0]]).tolist()
+    [False, True]
     """
 
     form = "chooser"
@@ -89,28 +121,30 @@ class Chooser(Learner):
 
     def _learn(self, reports: Reports, rng: np.random.Generator) -> None:
         recipes, sample = self._recipes(reports), reports.sampled(MOST_READ)
-        parts = fitted_apart(recipes, sample, every_fold=self.readable)
-        judged = judged_by(parts[: folds_asked(sample)], sample, rng)
-        on_grid = judged_on_grid(parts, sample, judged.shares) if self.readable and len(recipes) > 1 else None
-        scores = judged.scores if on_grid is None else -on_grid.loss
+        parts = fit_on_folds(recipes, sample, every_fold=self.readable)
+        judgement = judge_recipes(parts[: folds_to_judge(sample)], sample, rng)
+        on_grid = judge_on_grid(parts, sample, judgement.shares) if self.readable and len(recipes) > 1 else None
+        scores = judgement.scores if on_grid is None else -on_grid.loss
         self.scores_ = dict(zip(recipes, scores.tolist(), strict=True))
-        first = on_grid.first_as_good(ABOUT if first_is_small(parts) else ABOUT / 2) if on_grid else None
-        weights = self._weights(judged) if first is None else one_of(len(recipes), first)
-        self.accuracy_ = judged.accuracy(weights, sample, rng)
+        about = ABOUT_AS_GOOD if first_is_small(parts) else ABOUT_AS_GOOD / 2
+        weights = one_hot(len(recipes), on_grid.first_as_good(about)) if on_grid else self._weights(judgement)
+        self.accuracy_ = judgement.accuracy(weights, sample, rng)
         chosen = {name: weight for name, weight in zip(recipes, weights.tolist(), strict=True) if weight}
-        self._keep(chosen, [fitted(recipes[name], reports, self.classes_) for name in chosen])
+        self._keep(chosen, [fit_copy(recipes[name], reports, self.classes_) for name in chosen])
 
-    def _weights(self, judged: Judged) -> Floats:
-        """How much each recipe counts."""
+    def _weights(self, judgement: Judgement) -> Floats:
+        """Return the weight of each recipe: of several by how far each is behind, or 1 of the one that is taken."""
         if self.combine and not self.readable:
-            return trust(judged.logs, judged.weight)
-        return one_of(len(judged.logs), first_as_good(judged.logs, judged.weight, ALONE))
+            return pool_weights(judgement.logs, judgement.weight)
+        return one_hot(len(judgement.logs), first_as_good(judgement.logs, judgement.weight, ALONE))
 
     def _keep(self, weights: dict[str, float], members: list[Learner]) -> None:
+        """Keep the fitted models that predict, with their weights by recipe."""
         self.weights_, self.members_ = weights, members
         self.chosen_ = max(weights, key=lambda name: weights[name])
 
     def _recipes(self, reports: Reports) -> dict[str, Learner]:
+        """Return the recipes that are compared, as learners by name."""
         channels, label_channel = self.channels or reports.channels, self.label_channel or reports.label_channel
         if self.recipes is None:
             if self.readable:
@@ -121,27 +155,29 @@ class Chooser(Learner):
         if not self.recipes:
             raise ValueError("recipes is empty; name at least one classifier, or leave it out for the usual ones")
         return {
-            name: each if isinstance(each, Learner) else FaceValueClassifier(each, self.channels)
-            for name, each in self.recipes.items()
+            name: recipe if isinstance(recipe, Learner) else FaceValueClassifier(recipe, self.channels)
+            for name, recipe in self.recipes.items()
         }
 
-    # --- answers ------------------------------------------------------------------------------------------------
+    # --- predictions --------------------------------------------------------------------------------------------
 
     @property
     def estimator_(self) -> Learner:
-        """The one that answers alone."""
+        """The fitted model that predicts alone; AttributeError where several predict together."""
         check_is_fitted(self, "members_")
         if len(self.members_) > 1:
             raise AttributeError(f"{len(self.members_)} learners answer together; they are in members_")
         return self.members_[0]
 
     def _scores(self, columns: list[Column]) -> Floats:
-        """Σ_m w_m · P_m(y | x), each P rounded to 2⁻³⁰, so that languages agree on it; of one that answers alone, its
-        own scores."""
+        """Return Σ_m w_m · P_m(class | x), each P rounded to 2⁻³⁰, one row a record; a single member's own scores.
+
+        Rounding makes languages predict the same class although their exp differs in the last digit.
+        """
         if len(self.members_) == 1:
             return self.members_[0]._scores(columns)
         pairs = zip(self.weights_.values(), self.members_, strict=True)
-        return np.asarray(sum(weight * rounded(member._probabilities(columns)) for weight, member in pairs))
+        return np.asarray(sum(weight * round_to_grain(member._probabilities(columns)) for weight, member in pairs))
 
     def _probabilities(self, columns: list[Column]) -> Floats:
         if len(self.members_) == 1:
@@ -156,6 +192,7 @@ class Chooser(Learner):
         return DeviceForm.pool(self.device_classes(), self.weights_.values(), parts)
 
     def deciding_tree(self) -> tuple[Tree, list[Feature]] | None:
+        """Return (the decision tree, its columns) where one tree predicts alone; None otherwise."""
         return self.members_[0].deciding_tree() if len(self.members_) == 1 else None
 
     def device_classes(self) -> list[Any] | None:
@@ -165,14 +202,17 @@ class Chooser(Learner):
 
     @property
     def reconstructs_(self) -> bool:
-        """Whether what answers takes the noise off; of several, what counts most together."""
+        """Whether members that account for the noise have at least half of the weight."""
         check_is_fitted(self, "members_")
         pairs = zip(self.weights_.values(), self.members_, strict=True)
-        direct = sum(weight for weight, each in pairs if isinstance(each, FaceValueClassifier))
+        direct = sum(weight for weight, member in pairs if isinstance(member, FaceValueClassifier))
         return bool(2 * direct <= sum(self.weights_.values()))
 
     def verdict(self, accuracy: bool = True) -> str:
-        """The choice in words: what answers and why, and (unless that is measured otherwise) how well it should do."""
+        """Return the choice in sentences: which recipes predict and why, and the score of each.
+
+        accuracy: with the estimated accuracy on true values; False where that is measured and stated elsewhere.
+        """
         check_is_fitted(self, "members_")
         way = "Reconstruct" if self.reconstructs_ else "Mine the reports directly"
         ranked = sorted(self.scores_.items(), key=lambda pair: -pair[1])
@@ -186,8 +226,8 @@ class Chooser(Learner):
             why = "held-out people do not tell which of them is best; whoever is further behind counts less"
         mean, error = self.accuracy_
         well = f"On true values it should be right for {percent(mean)} ± {100 * error:.1f} of people."
-        said = [f"{way}: {what}; {why}.", *([well] if accuracy else [])]
-        return " ".join([*said, f"Log-likelihood of held-out classes, a record: {scores}."])
+        sentences = [f"{way}: {what}; {why}.", *([well] if accuracy else [])]
+        return " ".join([*sentences, f"Log-likelihood of held-out classes, a record: {scores}."])
 
     # --- plain data ---------------------------------------------------------------------------------------------
 
@@ -195,7 +235,7 @@ class Chooser(Learner):
         return {
             "scores": self.scores_, "accuracy": list(self.accuracy_), "chosen": list(self.weights_),
             "weights": list(self.weights_.values()),
-            "members": [{"kind": type(each).__name__, "model": each.to_dict()} for each in self.members_],
+            "members": [{"kind": type(member).__name__, "model": member.to_dict()} for member in self.members_],
         }
 
     @classmethod
@@ -207,8 +247,8 @@ class Chooser(Learner):
         mean, error = given_numbers(data, "accuracy", (2,), 0.0).tolist()
         model.accuracy_ = mean, error
         names = given_names(data, "chosen")
-        weights = given_numbers(data, "weights", (len(names),), TINY)
-        members = [member_of(each, data) for each in given_rows(data, "members", len(names))]
+        weights = given_numbers(data, "weights", (len(names),), LEAST_DOUBLE)
+        members = [member_of(row, data) for row in given_rows(data, "members", len(names))]
         if not members:
             raise ValueError("the chooser has chosen nothing")
         model._keep(dict(zip(names, weights.tolist(), strict=True)), members)
@@ -216,175 +256,202 @@ class Chooser(Learner):
 
 
 def member_of(document: Any, data: Mapping[str, Any]) -> Learner:
-    """A learner of a chooser's document, which speaks of the same columns and classes."""
+    """Return the fitted model of a row of a chooser's document; ValueError if its columns or classes are others.
+
+    document: the row, with the name of the learner and its model. data: the chooser's own document.
+    """
     learned = given_table(document, "model")
     for key in ("attributes", "classes"):
         if list(given_rows(learned, key)) != list(data[key] or ()):
             raise ValueError(f"{key} of the chosen model differ from those of the chooser")
     kinds = [kind for kind in LEARNERS if kind != "Chooser"]
-    found: Learner = learner_named(given_one_of(document, "kind", kinds)).from_dict(learned)
-    return found
+    member: Learner = learner_named(given_one_of(document, "kind", kinds)).from_dict(learned)
+    return member
 
 
-def rounded(p: Floats) -> Floats:
+def round_to_grain(p: Floats) -> Floats:
+    """Round probabilities to multiples of 2⁻³⁰."""
     return np.asarray(np.rint(p * GRAIN) / GRAIN)
 
 
-def one_of(size: int, chosen: int) -> Floats:
-    """All the weight on one."""
+def one_hot(size: int, chosen: int) -> Floats:
+    """Return weights of which one is 1 and the others are 0."""
     return np.asarray(np.arange(size) == chosen, np.float64)
 
 
-def fitted(recipe: Learner, reports: Reports, classes: npt.NDArray[Any]) -> Learner:
-    """A copy of the recipe that learned from reports; it speaks of the classes by their names."""
+def fit_copy(recipe: Learner, reports: Reports, classes: npt.NDArray[Any]) -> Learner:
+    """Return a copy of a recipe, fitted to reports, that predicts classes by these labels."""
     model: Learner = clone(recipe).fit(reports)
     model.classes_ = classes
     return model
 
 
-def together(weights: Floats, models: Sequence[Learner]) -> Answers:
-    """P(y | x) = Σ_m w_m · P_m(y | x)."""
+def pool(weights: Floats, models: Sequence[Learner]) -> Predictor:
+    """Return the function that computes Σ_m w_m · P_m(class | x) of records given by their columns."""
     pairs = [(weight, model) for weight, model in zip(weights.tolist(), models, strict=True) if weight]
     return lambda columns: sum(weight * model._probabilities(columns) for weight, model in pairs)
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """People who were held out, the models that never saw them, and densities of which the same is true."""
+class HeldOutFold:
+    """A fold with the models and densities that learned from all other people.
+
+    test: reports of the people on whom models are judged, or some of them. models: of each recipe. densities: models
+    that can draw true values behind reports.
+    """
 
     fold: Fold
-    held: Reports
+    test: Reports
     models: Sequence[Learner]
     densities: Sequence[Any]
 
 
 @dataclass(frozen=True)
-class Judged:
-    """How likely each model makes what all held-out people reported."""
+class Judgement:
+    """The log-likelihood of the classes that held-out people reported, by each recipe.
 
-    folds: Sequence[HeldOut]
+    logs: by recipe, log P(reported class) of every person. weight: of the people. shares: of the true classes.
+    density: index of the first density that predicts the reported classes about best.
+    """
+
+    folds: Sequence[HeldOutFold]
     logs: list[Floats]
     weight: Floats
     shares: Floats
-    behind: int
-    """The first density that foretells the classes about best."""
+    density: int
 
     @property
     def scores(self) -> Floats:
-        """Mean log-likelihoods."""
-        return np.array([np.average(each, weights=self.weight) for each in self.logs])
+        """The mean log-likelihood of each recipe, in nats a person."""
+        return np.array([np.average(of_recipe, weights=self.weight) for of_recipe in self.logs])
 
     def accuracy(self, weights: Floats, reports: Reports, rng: np.random.Generator) -> tuple[float, float]:
-        """An estimate of the accuracy of models that count so much, and its error."""
+        """Return (the estimated accuracy of the recipes' weighted mean on true values, its standard error)."""
         return accuracy([
-            (together(weights, each.models), each.held,
-             both_densities(each.densities[self.behind], held_out(reports, each.fold)))
-            for each in self.folds
+            (pool(weights, part.models), part.test,
+             with_held_out_fit(part.densities[self.density], records_of_fold(reports, part.fold)))
+            for part in self.folds
         ], rng)
 
 
-def held_out(reports: Reports, fold: Fold) -> Reports:
+def records_of_fold(reports: Reports, fold: Fold) -> Reports:
+    """Return the reports of the people in a fold."""
     return reports.of_records(np.flatnonzero(reports.chosen(fold)))
 
 
 def first_is_small(parts: Sequence[tuple[Fold, Sequence[Learner]]]) -> bool:
-    """Whether the first recipe, a tree, is one that people read; a large one has to be closer to the likeliest."""
+    """Say whether the first recipe is a tree small enough for people to read; also True where it is no tree.
+
+    A large one has to be closer to the likeliest to be taken. parts: each fold with the models that never saw it.
+    """
     leaves = [models[0].get_n_leaves() for _, models in parts if isinstance(models[0], TreeClassifier)]
     return not leaves or bool(np.median(leaves) <= MOST_LEAVES)
 
 
-def folds_asked(reports: Reports) -> int:
-    """How many folds are held out in turn: all of few people, but not where a fit costs much."""
+def folds_to_judge(reports: Reports) -> int:
+    """Return how many folds are held out in turn: all where people are few, one where a fit costs much."""
     size = len(reports) * len(reports.names) * len(reports.classes or ())
     return int(np.clip(COSTLY / size, 1, FOLDS)) if len(reports) <= FEW else 1
 
 
-def fitted_apart(
+def fit_on_folds(
     recipes: Mapping[str, Learner], reports: Reports, *, every_fold: bool
 ) -> list[tuple[Fold, list[Learner]]]:
-    """Every recipe as it learns from all people but a fold."""
-    folds = folds_of(reports, class_codes_in(reports))[: FOLDS if every_fold else folds_asked(reports)]
-    found = []
+    """Return folds, each with every recipe fitted to all other people; ``every_fold``: also where fits cost much."""
+    folds = folds_of(reports, class_codes_in(reports))[: FOLDS if every_fold else folds_to_judge(reports)]
+    parts = []
     for fold in folds:
-        rest = held_out(reports, ~fold)
-        found.append((fold, [clone(recipe).fit(rest) for recipe in recipes.values()]))
-    return found
+        train = records_of_fold(reports, ~fold)
+        parts.append((fold, [clone(recipe).fit(train) for recipe in recipes.values()]))
+    return parts
 
 
-def judged_by(
+def judge_recipes(
     parts: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports, rng: np.random.Generator
-) -> Judged:
-    """Models judged on the folds that they did not learn from.
+) -> Judgement:
+    """Judge models on the folds that they did not learn from.
 
-    Every density stands behind the reports, and counts for what it tells about their classes by itself.
+    Every density in turn draws true values for the held-out reports; the log-likelihoods that follow are averaged, and
+    a density counts the more the better it predicts the reported classes itself.
+
+    parts: each fold with the models that learned from all other people.
     """
     most = max(most_judged(len(reports.classes or ())) // len(parts), 1)
     folds = []
     for fold, models in parts:
-        held = rng.permutation(np.flatnonzero(reports.chosen(fold)))[:most]
-        known = [each for each in models if hasattr(each, "draws_given")]
-        behind = known or fitted_densities(held_out(reports, ~fold))
-        folds.append(HeldOut(fold, reports.of_records(held), models, behind))
-    weight, shares = np.concatenate([weights_of(each.held) for each in folds]), shares_of(reports)
-    foretold = told_by_densities(folds)
-    trusted = trust(foretold, weight)
+        rows = rng.permutation(np.flatnonzero(reports.chosen(fold)))[:most]
+        generative = [model for model in models if hasattr(model, "draws_given")]
+        densities = generative or fit_densities(records_of_fold(reports, ~fold))
+        folds.append(HeldOutFold(fold, reports.of_records(rows), models, densities))
+    weight, shares = np.concatenate([mean_one_weights(part.test) for part in folds]), shares_of(reports)
+    of_densities = class_log_likelihoods(folds)
+    density_weights = pool_weights(of_densities, weight)
     logs = [np.zeros_like(weight) for _ in parts[0][1]]
-    for d in np.flatnonzero(trusted).tolist():
-        judges = [Judge(each.held, each.densities[d], shares, rng) for each in folds]
+    for d in np.flatnonzero(density_weights).tolist():
+        judges = [Judge(part.test, part.densities[d], shares, rng) for part in folds]
         label = np.concatenate([judge.label for judge in judges])
         for m, total in enumerate(logs):
             pairs = zip(judges, folds, strict=True)
-            answers = np.concatenate([judge.answers(each.models[m]) for judge, each in pairs], axis=1)
-            total += trusted[d] * calibrated(answers, label, weight, shares)
-    return Judged(folds, logs, weight, shares, first_as_good(foretold, weight))
+            log_p = np.concatenate([judge.log_probabilities(part.models[m]) for judge, part in pairs], axis=1)
+            total += density_weights[d] * calibrated_log_likelihood(log_p, label, weight, shares)
+    return Judgement(folds, logs, weight, shares, first_as_good(of_densities, weight))
 
 
-def told_by_densities(folds: Sequence[HeldOut]) -> list[Floats]:
-    """What each density says about the classes of all held-out people."""
-    each = [[told_about_classes(density, one.held) for density in one.densities] for one in folds]
-    return [np.concatenate(parts) for parts in zip(*each, strict=True)]
+def class_log_likelihoods(folds: Sequence[HeldOutFold]) -> list[Floats]:
+    """Return, by density, log P(reported class | other reports) of all held-out people."""
+    of_folds = [[class_log_likelihood(density, part.test) for density in part.densities] for part in folds]
+    return [np.concatenate(of_density) for of_density in zip(*of_folds, strict=True)]
 
 
-def estimated_accuracy(model: Learner, rest: Reports, held: Reports, rng: np.random.Generator) -> tuple[float, float]:
-    """Which share of true classes a model tells from true values, as far as held-out reports tell, and its standard
-    error; the model learned from `rest`, of which a fixed sample is read."""
-    rows = rng.permutation(len(held))[: most_judged(len(held.classes or ()))]
-    asked, known = held.of_records(rows), fitted_densities(rest.sampled(MOST_READ))
-    best = known[first_as_good([told_about_classes(each, asked) for each in known], weights_of(asked))]
-    return accuracy([(model._probabilities, asked, both_densities(best, held.sampled(MOST_READ)))], rng)
+def estimated_accuracy(
+    model: Learner, train: Reports, held_out: Reports, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return (the estimated share of people whose class a model predicts from true values, its standard error).
+
+    train: what the model learned from, of which a fixed sample is read. held_out: reports that it never saw, by which
+    the share is estimated. rng: random numbers for draws of true values.
+    """
+    rows = rng.permutation(len(held_out))[: most_judged(len(held_out.classes or ()))]
+    test, fits = held_out.of_records(rows), fit_densities(train.sampled(MOST_READ))
+    logs = [class_log_likelihood(density, test) for density in fits]
+    best = fits[first_as_good(logs, mean_one_weights(test))]
+    return accuracy([(model._probabilities, test, with_held_out_fit(best, held_out.sampled(MOST_READ)))], rng)
 
 
-def both_densities(behind: Any, held: Reports) -> list[Any]:
-    """A density, and one like it that learned from the held-out people alone."""
-    codes = class_codes_in(held)
-    if np.unique(codes).size < len(held.classes or ()):
-        return [behind]
-    return [behind, clone(behind).fit(held)]
+def with_held_out_fit(density: Any, held_out: Reports) -> list[Any]:
+    """Return a density and, if every class was reported, one like it that learned from the held-out people alone."""
+    codes = class_codes_in(held_out)
+    if np.unique(codes).size < len(held_out.classes or ()):
+        return [density]
+    return [density, clone(density).fit(held_out)]
 
 
 def most_judged(classes: int) -> int:
-    """How many people are judged by, so that answers fit in memory."""
+    """Return on how many people recipes are judged, so that their probabilities of so many classes fit in memory."""
     return int(min(MOST_JUDGED, MOST_NUMBERS / (DRAWS * max(classes, 1))))
 
 
 def shares_of(reports: Reports) -> Floats:
-    """The true classes' shares, none of them zero."""
+    """Return the shares of the true classes, none of them zero."""
     people = class_people(reports)
     return np.asarray(people / people.sum())
 
 
-def fitted_densities(reports: Reports) -> list[Learner]:
-    """What tells the true values behind reports if no recipe does."""
-    return [each.fit(reports) for each in densities(reports.channels, reports.label_channel).values()]
+def fit_densities(reports: Reports) -> list[Learner]:
+    """Fit the usual densities, which draw true values behind reports where no recipe can."""
+    return [density.fit(reports) for density in densities(reports.channels, reports.label_channel).values()]
 
 
 def folds_of(reports: Reports, codes: Codes) -> list[Fold]:
-    """Folds that each leave records of every class to learn from: the first of a few ways to cut that do."""
-    known = np.unique(codes).size
+    """Return folds such that, whichever is held out, every class is among the other people; ValueError without any.
+
+    codes: the reported class of every record.
+    """
+    classes = np.unique(codes).size
     for salt in range(4, 4 + TRIES):
         folds = [Fold(number, FOLDS, salt=salt) for number in range(FOLDS)]
-        parts = [reports.chosen(fold) for fold in folds]
-        if all(held.any() and np.unique(codes[~held]).size == known for held in parts):
+        in_folds = [reports.chosen(fold) for fold in folds]
+        if all(in_fold.any() and np.unique(codes[~in_fold]).size == classes for in_fold in in_folds):
             return folds
     records = f"{len(reports)} sample{'s' if len(reports) > 1 else ''}"
     raise ValueError(f"{records} cannot be split into {FOLDS} folds with every class to judge recipes by; give more")

@@ -1,7 +1,8 @@
-"""Classifiers that read few columns, judged on a grid of these: finer than draws of true values can.
+"""Judge classifiers that read few columns on a grid of these, which is more exact than draws of true values.
 
-Both foretell the classes of held-out people with a free P(t) of all columns that one of them reads
-(`learners.joint.given`). The difference is known to a few nats where draws from a density leave dozens.
+Each classifier's P(y | t) is combined with a free distribution P(t) over the cells of all columns that any of them
+reads (`evidence.grids.joint_given`), and predicts the reported classes of held-out people. The difference of two
+classifiers is then known to a few nats, where draws from a density leave an error of dozens.
 """
 
 from __future__ import annotations
@@ -18,78 +19,100 @@ from sfumato.evidence import Axis, Evidence
 from sfumato.evidence.grids import joint_given, spread_steps
 from sfumato.evidence.held_out import label_loss, mean_and_z
 from sfumato.evidence.resolution import effective_dimension, resolution_for
-from sfumato.learners.choose.judging import ABOUT
+from sfumato.learners.choose.judging import ABOUT_AS_GOOD
 from sfumato.learners.estimator import Learner
 
 MOST_DIMENSIONS = 6.5
+"""Effective dimensions that a grid may have: beyond, a column has fewer than seven cells (`evidence.resolution`)."""
 MOST_REPORT_CELLS = 80_000
-ASKED, FEWEST, MOST = 200_000, 4, 256  # points in all cells together at which a classifier is asked; in each
-FLOOR = 0.01  # part of the classes' shares in every answer, so that one report does not rule a classifier out
+"""Combinations of report cells, shared among classes. By judgement: EM goes through them at each step; fewer widen the
+cells of reports."""
+POINTS = 200_000
+"""Points of all cells together at which a classifier's probabilities are computed. By judgement, for time."""
+FEWEST_POINTS = 4
+"""Points of each cell at least. By judgement: a cut through the cell is then placed to a quarter of it."""
+MOST_POINTS = 256
+"""Points of each cell at most. By judgement; more tell nothing that reports could."""
+FLOOR = 0.01
+"""Part of the classes' shares in every probability, so that one report cannot exclude a classifier. By judgement; a
+larger part blurs classifiers that are rightly sure."""
 
 
 @dataclass(frozen=True)
-class OnGrid:
-    """Held-out loss of every model, and by how much each is behind each other one, a person, with its error."""
+class GridLosses:
+    """Held-out losses −log P(reported class | other reports) of several models, a person.
+
+    loss: of each model. behind: [i, j], the loss of model i less that of model j. error: the standard error of behind.
+    """
 
     loss: Floats
     behind: Floats
     error: Floats
 
-    def first_as_good(self, about: float = ABOUT) -> int:
-        """The first model that is within so many standard errors of the best."""
+    def first_as_good(self, about: float = ABOUT_AS_GOOD) -> int:
+        """Return the index of the first model that is at most ``about`` standard errors behind the best."""
         best = int(np.argmin(self.loss))
         return int(np.argmax(self.behind[:, best] <= about * self.error[:, best]))
 
 
-def judged_on_grid(parts: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports, shares: Floats) -> OnGrid | None:
-    """Models that learned from all people but a fold, judged on it; None where they read no column, or too many."""
+def judge_on_grid(
+    parts: Sequence[tuple[Fold, Sequence[Learner]]], reports: Reports, shares: Floats
+) -> GridLosses | None:
+    """Return the losses of models over folds; None where they read no column, or too many for a grid.
+
+    parts: each fold with the models that learned from all other people. shares: of the true classes.
+    """
     axes = [Axis(reports.column(name)) for name in reports.names]
-    each = [on_one_fold(models, reports, axes, fold, shares) for fold, models in parts]
-    known = [found for found in each if found is not None]
-    if len(known) < len(parts):
+    of_folds = [losses_on_fold(models, reports, axes, fold, shares) for fold, models in parts]
+    losses = [of_fold for of_fold in of_folds if of_fold is not None]
+    if len(losses) < len(parts):
         return None
-    folds = len(known)
-    loss, behind = (np.mean([getattr(one, what) for one in known], axis=0) for what in ("loss", "behind"))
-    return OnGrid(loss, behind, np.sqrt(np.sum([one.error**2 for one in known], axis=0)) / folds)
+    loss = np.mean([of_fold.loss for of_fold in losses], axis=0)
+    behind = np.mean([of_fold.behind for of_fold in losses], axis=0)
+    return GridLosses(loss, behind, np.sqrt(np.sum([of_fold.error**2 for of_fold in losses], axis=0)) / len(losses))
 
 
-def on_one_fold(
-    models: Sequence[Learner], reports: Reports, axes: Sequence[Axis], held: Fold, shares: Floats
-) -> OnGrid | None:
+def losses_on_fold(
+    models: Sequence[Learner], reports: Reports, axes: Sequence[Axis], test_fold: Fold, shares: Floats
+) -> GridLosses | None:
+    """Return the losses of models on the people of a fold; None where they read no column, or too many for a grid."""
     columns = sorted(set().union(*(model.columns_read() for model in models)))
     chosen = [axes[j] for j in columns]
     if not columns or effective_dimension(chosen) > MOST_DIMENSIONS:
         return None
     resolution = resolution_for(chosen, reports.people).coarsened(chosen, MOST_REPORT_CELLS // shares.size)
     evidence = Evidence.of_columns(reports, chosen, resolution)
-    fitted, judged, steps = evidence.of_fold(~held), evidence.of_fold(held), spread_steps(evidence.cells)
+    train, test, steps = evidence.of_fold(~test_fold), evidence.of_fold(test_fold), spread_steps(evidence.cells)
     losses = []
     for model in models:
-        answers = np.moveaxis(mean_answers(model, evidence, axes, columns), -1, 0)
-        losses.append(label_loss(fitted, joint_given(fitted, floored(answers, shares), steps)))
+        p_class = np.moveaxis(mean_probabilities(model, evidence, axes, columns), -1, 0)
+        losses.append(label_loss(train, joint_given(train, mix_with_shares(p_class, shares), steps)))
     size = len(models)
     behind, error = np.zeros((size, size)), np.zeros((size, size))
     for i, j in combinations(range(size), 2):
-        mean, z = mean_and_z(judged, losses[i] - losses[j])
+        mean, z = mean_and_z(test, losses[i] - losses[j])
         behind[i, j], behind[j, i] = mean, -mean
         error[i, j] = error[j, i] = mean / z if z else 0.0
-    return OnGrid(np.array([mean_and_z(judged, loss)[0] for loss in losses]), behind, error)
+    return GridLosses(np.array([mean_and_z(test, loss)[0] for loss in losses]), behind, error)
 
 
-def mean_answers(model: Learner, evidence: Evidence, axes: Sequence[Axis], columns: Sequence[int]) -> Floats:
-    """P(y | t) of every combination of cells: the mean of the answers at points spread evenly in it."""
+def mean_probabilities(model: Learner, evidence: Evidence, axes: Sequence[Axis], columns: Sequence[int]) -> Floats:
+    """Return a model's P(class | cells), the mean over random points in every combination of cells; class last.
+
+    columns: indices of the columns behind the cells of the evidence. The other columns do not matter to the model.
+    """
     shape = evidence.product.true_shape[1:]
-    places = np.indices(shape).reshape(len(shape), -1)
+    cells = np.indices(shape).reshape(len(shape), -1)
     rng, total = np.random.default_rng(0), np.zeros(())
-    points = int(np.clip(ASKED // places.shape[1], FEWEST, MOST))
+    points = int(np.clip(POINTS // cells.shape[1], FEWEST_POINTS, MOST_POINTS))
     for _ in range(points):
-        values = [axis.at(2).draw(np.zeros(places.shape[1], np.int64), rng) for axis in axes]
-        for place, cut, column in zip(places, evidence.cells, columns, strict=True):
-            values[column] = cut.draw(place, rng)
+        values = [axis.at(2).draw(np.zeros(cells.shape[1], np.int64), rng) for axis in axes]
+        for codes, cut, column in zip(cells, evidence.cells, columns, strict=True):
+            values[column] = cut.draw(codes, rng)
         total = total + model._probabilities(values)
     return np.asarray(total / points).reshape(*shape, -1)
 
 
-def floored(p_class: Floats, shares: Floats) -> Floats:
-    """Answers, classes along the first axis, with a part of the classes' shares in each."""
+def mix_with_shares(p_class: Floats, shares: Floats) -> Floats:
+    """Return probabilities, classes along the first axis, with a small part of the classes' shares in each."""
     return np.asarray((1.0 - FLOOR) * p_class + FLOOR * shares.reshape(-1, *(1,) * (p_class.ndim - 1)))

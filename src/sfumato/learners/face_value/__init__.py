@@ -1,4 +1,4 @@
-"""Any scikit-learn classifier on reports, as if they were true values."""
+"""Any scikit-learn classifier, fitted to reports as if they were true values."""
 
 from sfumato.learners.face_value.classifier import FaceValueClassifier
 

@@ -1,8 +1,8 @@
-"""Take reports at face value (LKT08 §6): any scikit-learn classifier on them, as if they were true values.
+"""`FaceValueClassifier`: any scikit-learn classifier, fitted to reports as if they were true values (LKT08 §6).
 
-What it learns is P(y | w). On true values that is biased: noise flattens what depends on a column, roughly by the
-factor Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction, and with few records or
-little noise it may serve better; `Chooser` tells from the reports.
+It learns P(class | report) instead of P(class | true value). On true values that is biased: noise flattens the effect
+of a column, roughly by the factor Var x / Var w, and hides what is narrower than the noise. It costs no reconstruction,
+and with few records or little noise it may predict better; `Chooser` compares the two by the reports alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sfumato.domain.checked import given_labels, given_numbers, given_rows, give
 from sfumato.learners.classes import class_codes_in
 from sfumato.learners.device import DeviceForm
 from sfumato.learners.estimator import Channels, Column, Learner
-from sfumato.learners.face_value.plain import Encoded, PlainAnswers, plain_answers
+from sfumato.learners.face_value.plain import EncodedColumn, PlainClassifier, plain_data
 from sfumato.learners.moments import LEAST_VARIANCE
 from sfumato.learners.tree.model import Feature, Tree
 from sfumato.learners.tree.text import device_form
@@ -34,14 +34,25 @@ Labels = tuple[Any, ...] | None
 
 
 class FaceValueClassifier(Learner):
-    """A scikit-learn classifier fitted on reports, and applied to true values (or to reports) as they are.
+    """A scikit-learn classifier that is fitted to reports and applied to true values as if both were the same.
 
-    estimator: any classifier; None takes gaussian naive Bayes, whose class means noise leaves unbiased, of scaled
-        columns: by itself it adds a part of the largest variance to all of them.
-    channels: only used to know which columns ``<name>.level`` are levels, which are left out.
+    estimator: any classifier; None: gaussian naive Bayes, whose class means noise leaves unbiased, of scaled columns,
+        because by itself it adds a part of the largest variance to all of them.
+    channels: one entry a column, or a mapping from column name; they only say which columns ``<name>.level`` are levels
+        and are left out, and which reports cannot be read as values. None: all columns are used.
 
-    Numbers go in as they are (missing: the mean of the reports), labels as one column each. Decision trees, (scaled)
-    gaussian naive Bayes and (scaled) logistic regression can be shipped.
+    The estimator reads numbers as they are (missing: the mean of the reports) and labels as one column of 0 and 1 each.
+    Decision trees, (scaled) gaussian naive Bayes and (scaled) logistic regression can be shipped. Random numbers are
+    the estimator's own.
+
+    >>> import numpy as np, sfumato as sf
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> age, rng = sf.Gaussian(sf.Interval(20, 80), privacy=0.2), np.random.default_rng(1)
+    >>> ages = rng.uniform(20, 80, 2000)
+    >>> model = sf.FaceValueClassifier(DecisionTreeClassifier(max_depth=1), {"age": age})
+    >>> model = model.fit({"age": age.randomize(ages, rng)}, ages > 50)
+    >>> model.predict({"age": [30.0, 70.0]}).tolist()
+    [False, True]
     """
 
     form = "face-value"
@@ -57,14 +68,15 @@ class FaceValueClassifier(Learner):
         reports = reports.sampled()
         columns = [reports.values(name) for name in reports.names]
         self.labels_: list[Labels] = [reports.column(name).labels for name in reports.names]
-        self.fill_ = [filling(column) for column in columns]
+        self.fill_ = [fill_value(column) for column in columns]
         model = clone(make_pipeline(StandardScaler(), GaussianNB()) if self.estimator is None else self.estimator)
         weight = {} if reports.weights is None else weight_argument(model, reports.weights)
-        self.estimator_ = model.fit(self._encoded(columns), class_codes_in(reports), **weight)
-        if self.estimator is None:  # where no column varies, it has nothing to add a part of
+        self.estimator_ = model.fit(self._encode(columns), class_codes_in(reports), **weight)
+        if self.estimator is None:  # where no column varies, GaussianNB leaves variances of 0
             model[-1].var_ = np.maximum(model[-1].var_, LEAST_VARIANCE)
 
-    def _encoded(self, columns: list[Column]) -> Floats:
+    def _encode(self, columns: list[Column]) -> Floats:
+        """Return the numbers that the estimator reads: one column for numbers, one for each label."""
         parts = []
         for column, labels, fill in zip(columns, self.labels_, self.fill_, strict=True):
             if labels is None:
@@ -75,16 +87,19 @@ class FaceValueClassifier(Learner):
         return np.hstack(parts)
 
     def _probabilities(self, columns: list[Column]) -> Floats:
-        """The estimator's class probabilities, with values taken as reports."""
-        found = np.zeros((columns[0].size, self.classes_.size))
-        found[:, self.estimator_.classes_] = self.estimator_.predict_proba(self._encoded(columns))
-        return found
+        """Return the estimator's class probabilities of true values; 0 for classes that it did not see."""
+        p_class = np.zeros((columns[0].size, self.classes_.size))
+        p_class[:, self.estimator_.classes_] = self.estimator_.predict_proba(self._encode(columns))
+        return p_class
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The estimator's classes."""
+        """Return the class of each record by the estimator's own ``predict``.
+
+        X: a table or array of true values (or of reports), with the columns that were fitted.
+        """
         check_is_fitted(self)
         columns = self._columns(X, reset=False)[1]
-        return np.asarray(self.classes_[self.estimator_.predict(self._encoded(columns))])
+        return np.asarray(self.classes_[self.estimator_.predict(self._encode(columns))])
 
     # --- on devices ---------------------------------------------------------------------------------------------
 
@@ -92,35 +107,38 @@ class FaceValueClassifier(Learner):
         plain, classes = self._plain(), self.device_classes()
         if plain.form == "tree":
             return device_form(*self._tree(plain), classes, say)
-        terms = (plain.device_term(place, source) for place, source in enumerate(self._encodings()))
+        terms = (plain.device_term(index, source) for index, source in enumerate(self._encodings()))
         return DeviceForm.sum(classes, plain.start, terms)
 
     def deciding_tree(self) -> tuple[Tree, list[Feature]] | None:
+        """Return (the estimator as a tree, its columns); None where the estimator is no decision tree."""
         plain = self._plain()
         return self._tree(plain) if plain.form == "tree" else None
 
     def device_classes(self) -> list[Any]:
+        """Return the classes that the estimator saw."""
         return list(self.classes_[self.estimator_.classes_].tolist())
 
-    def _plain(self) -> PlainAnswers:
-        """Return the estimator as numbers."""
-        found = self.estimator_
-        if isinstance(found, PlainAnswers):
-            return found
-        return PlainAnswers(plain_answers(found), len(self._encodings()), len(self.classes_))
+    def _plain(self) -> PlainClassifier:
+        """Return the estimator as numbers; TypeError if it is of a kind that cannot be shipped."""
+        estimator = self.estimator_
+        if isinstance(estimator, PlainClassifier):
+            return estimator
+        return PlainClassifier(plain_data(estimator), len(self._encodings()), len(self.classes_))
 
-    def _encodings(self) -> list[Encoded]:
-        """Return what is behind each number that the estimator reads."""
+    def _encodings(self) -> list[EncodedColumn]:
+        """Return, for each number that the estimator reads, the column that it comes from."""
         return [
             source
             for j, labels in enumerate(self.labels_)
             for source in (
-                [Encoded(j, self.fill_[j])] if labels is None
-                else [Encoded(j, 0.0, code, label) for code, label in enumerate(labels)]
+                [EncodedColumn(j, self.fill_[j])] if labels is None
+                else [EncodedColumn(j, 0.0, code, label) for code, label in enumerate(labels)]
             )
         ]
 
-    def _tree(self, plain: PlainAnswers) -> tuple[Tree, list[Feature]]:
+    def _tree(self, plain: PlainClassifier) -> tuple[Tree, list[Feature]]:
+        """Return (a decision tree with tests of the original columns, these columns)."""
         features = [
             Feature(name, np.array([0.0, 1.0]) if labels is None else None, labels)
             for name, labels in zip(self.attribute_names_, self.labels_, strict=True)
@@ -130,33 +148,33 @@ class FaceValueClassifier(Learner):
     # --- plain data ---------------------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Any]:
-        labels = [None if each is None else list(each) for each in self.labels_]
-        return {"labels": labels, "fill": self.fill_, "estimator": plain_answers(self.estimator_)}
+        labels = [None if of_column is None else list(of_column) for of_column in self.labels_]
+        return {"labels": labels, "fill": self.fill_, "estimator": plain_data(self.estimator_)}
 
     @classmethod
     def _from_state(cls, data: Mapping[str, Any]) -> Self:
         model = cls()
         columns, classes = len(data["attributes"]), len(given_rows(data, "classes"))
         model.labels_ = [
-            None if each is None else given_labels({"labels": each}, "labels")
-            for each in given_rows(data, "labels", columns)
+            None if of_column is None else given_labels({"labels": of_column}, "labels")
+            for of_column in given_rows(data, "labels", columns)
         ]
         model.fill_ = given_numbers(data, "fill", (columns,)).tolist()
-        encoded = sum(1 if each is None else len(each) for each in model.labels_)
-        model.estimator_ = PlainAnswers(given_table(data, "estimator"), encoded, classes)
+        encoded = sum(1 if labels is None else len(labels) for labels in model.labels_)
+        model.estimator_ = PlainClassifier(given_table(data, "estimator"), encoded, classes)
         return model
 
 
-def filling(column: Column) -> float:
-    """What stands for a missing number: the mean of the others."""
+def fill_value(column: Column) -> float:
+    """Return the number that replaces a missing one: the mean of the others; 0 where a column has no numbers."""
     if column.dtype.kind not in "iuf":
         return 0.0
-    known = column[~np.isnan(column.astype(np.float64))]
-    return float(known.mean()) if known.size else 0.0
+    present = column[~np.isnan(column.astype(np.float64))]
+    return float(present.mean()) if present.size else 0.0
 
 
 def weight_argument(model: Any, weight: Floats) -> dict[str, Floats]:
-    """`sample_weight` for a classifier, or for the last step of a pipeline."""
+    """Return the keyword argument by which a classifier, or the last step of a pipeline, takes weights of records."""
     name, last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     if not has_fit_parameter(last, "sample_weight"):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Gaussian mixtures within classes, fitted on reports with the noise taken off."""
+"""Gaussian mixtures within classes, fitted to reports with their noise subtracted."""
 
 from sfumato.learners.gaussian_mixture.classifier import GaussianMixtureClassifier
 

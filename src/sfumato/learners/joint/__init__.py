@@ -1,4 +1,4 @@
-"""The joint distribution of class and true values, fitted on reports: a grid, or a mixture of products."""
+"""The joint distribution of class and true values, fitted to reports: a grid of cells, or a mixture of products."""
 
 from sfumato.learners.joint.model import JointModel
 
