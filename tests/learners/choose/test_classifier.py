@@ -96,7 +96,7 @@ def test_heavy_noise_makes_the_estimate_of_accuracy_unsure_and_not_wrong() -> No
     model = sf.GaussianMixtureClassifier([channel] * 12, random_state=0).fit(rest)
     people, true = shells(4_000, rng)
     found, error = estimated_accuracy(model, rest, held, np.random.default_rng(0))
-    assert abs(found - np.mean(model._probabilities(list(people.T)).argmax(axis=1) == true)) < 2 * error < 0.2
+    assert abs(found - np.mean(model._probabilities(list(people.T)).argmax(axis=1) == true)) < 2 * error < 0.25
 
 
 def test_accuracy_is_estimated_where_nobody_held_out_reported_one_of_the_classes() -> None:
@@ -281,16 +281,16 @@ def test_no_recipes_is_an_error() -> None:
         Chooser(recipes={}).fit(np.zeros((4, 1)), [0, 1, 0, 1])
 
 
-def readable_choice(truth: Any, columns: int = 2) -> Chooser:
+def readable_choice(truth: Any, columns: int = 2, people: int = 12_000) -> Chooser:
     rng = np.random.default_rng(11)
-    x = rng.random((12_000, columns))
+    x = rng.random((people, columns))
     channel = sf.Gaussian(UNIT, privacy=0.5)
     chooser = Chooser([channel] * columns, readable=True, random_state=0)
     return chooser.fit(channel.randomize(x, rng), truth(x))
 
 
 def test_boxes_are_read_as_a_tree() -> None:
-    chooser = readable_choice(lambda x: (x[:, 0] > 0.4) & (x[:, 1] > 0.4))
+    chooser = readable_choice(lambda x: (x[:, 0] > 0.4) & (x[:, 1] > 0.4), people=60_000)
     assert chooser.chosen_ == "reconstruct, tree" and chooser.scores_[chooser.chosen_] > -0.6
 
 

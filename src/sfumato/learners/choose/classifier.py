@@ -80,7 +80,7 @@ class Chooser(Learner):
     channels: one entry (channel, choice, or None for a clear column) a column, or a mapping from column name; a column
         ``<name>.level`` says which level of a choice each person took. None: nothing is blurred.
     recipes: unfitted classifiers by name, those first that are to be taken unless others are clearly better; None:
-        every learner that accounts for the noise (gaussian mixtures, naive Bayes, mixtures of products, tree, sum of
+        every learner that accounts for the noise (gaussian mixtures, naive Bayes, a mixture of products, tree, sum of
         terms) and three that take reports at face value. Classifiers of scikit-learn are wrapped in
         `FaceValueClassifier`.
     combine: True: all recipes that are not far behind the best predict together. False: the first that is about as good
