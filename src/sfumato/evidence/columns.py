@@ -100,7 +100,11 @@ class ColumnSelector:
         self.reports.prepare(questions)
 
     def ranked(self, chosen: Chosen, additions: Sequence[Chosen]) -> tuple[bool, list[Chosen]]:
-        """Return (whether the best addition gains enough, the additions that are small enough, best first)."""
+        """Rank columns by what they add to the chosen ones, and say whether the best one gains enough.
+
+        chosen: columns by their indices. additions: sets of one or two columns that may join them; those with which the
+        grid of cells would be too large are left out. Returns (enough, the others from the best to the worst).
+        """
         fitting = [extra for extra in additions if self._fits(chosen + extra)]
         self.prepare([(chosen, chosen + extra) for extra in fitting])
         judged = sorted(((self.gain(chosen, chosen + extra), extra) for extra in fitting), reverse=True)

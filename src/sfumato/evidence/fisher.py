@@ -178,7 +178,10 @@ class Expansion:
         return np.asarray((fields - np.outer(fields.sum(axis=1), self.joint)) / self._factor)
 
     def score(self, centred: Floats) -> Floats:
-        """Return the slopes of the log-likelihood along fields of the normalized distribution."""
+        """Return the derivatives of the log-likelihood by some parameters.
+
+        centred: ∂p/∂θ of each parameter, one a row, for p scaled to sum to 1 (see `centred`).
+        """
         return np.asarray(centred @ self.likely_people)
 
     def images(self, centred: Floats) -> Floats:

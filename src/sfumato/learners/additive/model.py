@@ -108,7 +108,7 @@ class AdditiveFamily:
         return log_odds, softened
 
     def joint(self, theta: Floats) -> Floats:
-        """Return P(y, t), flat."""
+        """Return P(class y, true cell t) at these parameters, as one array of classes × cells, class by class."""
         return np.asarray(self.g * self.class_shares(theta)).ravel()
 
     def fields(self, theta: Floats) -> Floats:

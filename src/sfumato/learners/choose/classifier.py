@@ -398,7 +398,10 @@ def judge_recipes(
 
 
 def class_log_likelihoods(folds: Sequence[HeldOutFold]) -> list[Floats]:
-    """Return, by density, log P(reported class | other reports) of all held-out people."""
+    """Return log P(reported class | other reports) of each held-out person, one array for each candidate density.
+
+    A density is a model of P(class, true values). folds: held-out people, with the densities fitted to the others.
+    """
     of_folds = [[class_log_likelihood(density, part.test) for density in part.densities] for part in folds]
     return [np.concatenate(of_density) for of_density in zip(*of_folds, strict=True)]
 

@@ -330,7 +330,11 @@ class Labels:
 
     @classmethod
     def all_weighing(cls, group: npt.NDArray[np.int64], weight: float, classes: int) -> Labels:
-        """Return clear classes of records that all weigh the same, to so few digits that sums are exact."""
+        """Return the labels of records whose classes are not blurred and that all weigh the same.
+
+        group: the class of each record, as a code. weight: of every record; it is rounded to so few binary digits that
+        sums of it are exact.
+        """
         return cls(group, np.full(group.size, float(np.float32(weight))), CLEAR, classes)
 
     @property

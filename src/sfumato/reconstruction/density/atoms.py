@@ -37,8 +37,6 @@ DOUBLINGS = 4
 """Distances that are tried, each twice the one before. By judgement; more cost a refit each."""
 LEAST_FALL = 0.1
 """Nats that a fall counts as at least, so that the standard deviation of a position stays finite; by judgement."""
-MASSES = (1e-6, 0.5)
-"""Least and largest first guess of an atom's share of people, from which the climb starts; the fit itself is free."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +195,7 @@ class AtomSearch:
         local = np.arange(max(0, middle - reach), min(self.points.shape[1], middle + reach + 1))
         promise, mass = self._promise(fit, local)
         i = int(np.argmax(promise))
-        return int(local[i]), float(np.clip(mass[i], *MASSES)), float(promise[i])
+        return int(local[i]), max(float(mass[i]), 0.0), float(promise[i])
 
     def _promise(self, fit: DensityFit, candidates: Codes) -> tuple[Vector, Vector]:
         """Return the log evidence that an atom at each candidate promises, and the mass of a Newton step."""

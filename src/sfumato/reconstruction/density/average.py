@@ -70,8 +70,6 @@ larger, fewer estimates are flagged, and more of the others have bars far too wi
 NOT_DECIDED = 1e-4
 """Part of its prior variance that hidden detail must keep besides. By judgement: where a million reports decide all but
 a trace, that trace may still be most of a tiny error, and no warning is due."""
-LEAST_ATOM = 1e-6
-"""Share of people below which an atom of the average is not listed. By judgement: fewer than one of a million."""
 NOBODY_ROUNDS = Roundings()
 
 
@@ -284,4 +282,4 @@ def density_and_atoms(fits: Sequence[DensityFit], weights: Vector) -> tuple[Vect
         density += share * fit.cells
         for index, mass in zip(fit.atom_indices, fit.atoms, strict=True):
             atoms[index] = atoms.get(index, 0.0) + float(share * mass)
-    return density, tuple(sorted((index, mass) for index, mass in atoms.items() if mass > LEAST_ATOM))
+    return density, tuple(sorted(atoms.items()))

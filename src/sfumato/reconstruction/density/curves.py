@@ -17,7 +17,6 @@ from functools import cached_property, lru_cache
 from typing import Self
 
 import numpy as np
-from scipy.linalg import eig_banded
 from scipy.special import xlogy
 
 from sfumato.evidence import Evidence, climb
@@ -38,9 +37,6 @@ LOWEST = -25.0
 SOFTNESS = 0.2
 """s, the density (uniform = 1) below which the softplus curve bends towards zero. By judgement; decision 20 measures
 the reconstruction with it. Larger, it is like a log density; smaller, it has a corner on which climbs are slow."""
-MOST_WAVES = 300
-"""Waves of a curve. By judgement: as many as the cells of a density (`merging.MOST_CELLS`); more cost time with their
-third power and are finer than any useful noise lets through."""
 LONGEST_STEP = 3.0
 """Change of θ in one step of the climb: e³ times the density. By judgement: longer steps fail and are damped, shorter
 ones need more."""
@@ -109,26 +105,17 @@ measures the reconstruction with them. Larger odds make other shapes look like o
 
 
 @lru_cache(maxsize=64)
-def wave_basis(cells: int, order: int) -> tuple[Matrix, Vector]:
+def wave_basis(cells: int) -> tuple[Matrix, Vector]:
     """Return Demmler and Reinsch's waves: orthonormal V (cells × waves) and roughness e ≥ 0, with D'D·V = V·diag(e).
 
-    D takes differences of the given order; the first waves, of roughness 0, are the polynomials of lower degree.
+    D takes second differences; the first waves, of roughness 0, are the constant and the straight line.
     """
-    order = min(order, max(cells - 1, 0))
-    line = np.linspace(-1.0, 1.0, cells)
-    free, _ = np.linalg.qr(np.vander(line, max(order, 1), increasing=True))
-    if cells - order < 1 or order == 0:
-        return free, np.zeros(free.shape[1])
-    differences = np.diff(np.eye(cells), order, axis=0)
-    if cells <= MOST_WAVES:
-        _, stretch, waves = np.linalg.svd(differences, full_matrices=False)
-        roughness, vectors = stretch[::-1] ** 2, waves[::-1].T
-    else:
-        gram = differences @ differences.T
-        bands = np.array([np.pad(np.diagonal(gram, -b), (0, b)) for b in range(order + 1)])
-        roughness, left = eig_banded(bands, lower=True, select="i", select_range=(0, MOST_WAVES - 1))
-        vectors = differences.T @ left / np.sqrt(roughness)
-    return np.hstack([free, vectors]), np.concatenate([np.zeros(order), roughness])
+    order = min(2, cells - 1)
+    free, _ = np.linalg.qr(np.vander(np.linspace(-1.0, 1.0, cells), max(order, 1), increasing=True))
+    if order == 0:
+        return free, np.zeros(1)
+    _, stretch, waves = np.linalg.svd(np.diff(np.eye(cells), order, axis=0), full_matrices=False)
+    return np.hstack([free, waves[::-1].T]), np.concatenate([np.zeros(order), stretch[::-1] ** 2])
 
 
 def few_basis(widths: Vector) -> tuple[Matrix, Vector]:
@@ -181,7 +168,7 @@ class PenalisedCurve:
         cells, order = self.widths.size, self.family.order
         if order == 0:
             return *few_basis(self.widths), 1.0
-        return *wave_basis(cells, order), (cells / 100.0) ** (2 * order - 1)
+        return *wave_basis(cells), (cells / 100.0) ** (2 * order - 1)
 
     @cached_property
     def _information(self) -> Vector:

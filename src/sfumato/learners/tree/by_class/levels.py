@@ -101,7 +101,7 @@ class Growth:
 
     @cached_property
     def stops(self) -> Limits:
-        """When to stop, once the root is counted."""
+        """The limits at which nodes stay leaves (depth, people); some depend on how many people the root has."""
         return self.limits
 
     def asked(self, node: GrowingNode) -> tuple[int, ...]:

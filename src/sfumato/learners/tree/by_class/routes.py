@@ -305,9 +305,10 @@ def rows_at(node: Any, entry: Any) -> Any:
 
 @njit(cache=True)
 def bins_at(records: Any, rows: Any, readings: Any, column: Any, reads: Any) -> Any:
-    """Return the bin of each of some records in the column of its node.
+    """Return the bin of each of some records, in the column that its node in the growing tree splits.
 
-    rows: indices of the records. column, reads: of each node, its column and the number of its association.
+    records: all records, with the node that each has reached. rows: indices of those that are asked about. readings:
+    the ways to turn a report into a bin. column, reads: for each node, its column and which of these ways it takes.
     """
     every, hashes, group, node = records
     base, cells, size, entries, thresholds = readings
