@@ -85,3 +85,10 @@ def assert_travels(model: FaceValueClassifier, X: object) -> None:
 def test_a_classifier_without_weights_says_so() -> None:
     with pytest.raises(TypeError, match="KNeighborsClassifier takes no sample_weight"):
         FaceValueClassifier(KNeighborsClassifier()).fit(np.zeros((9, 1)), [0, 1, 2] * 3, sample_weight=np.ones(9))
+
+
+@pytest.mark.parametrize("kind", [GaussianNB, LogisticRegression, DecisionTreeClassifier])
+def test_a_classifier_that_was_read_is_written_as_it_was(kind: type) -> None:
+    x = np.random.default_rng(0).random((200, 2))
+    model = FaceValueClassifier(kind()).fit(x, x[:, 0] > 0.5)
+    assert FaceValueClassifier.from_dict(model.to_dict()).to_dict() == model.to_dict()

@@ -50,6 +50,7 @@ class PlainClassifier:
 
     def __init__(self, data: Mapping[str, Any], columns: int, classes: int) -> None:
         self.form = given_one_of(data, "form", ("tree", "normal", "linear"))
+        self.document = dict(data)
         self.classes_ = given_wholes(data, "classes", 0, classes - 1)
         seen = self.classes_.size
         if len(set(self.classes_.tolist())) < max(seen, 1):
@@ -173,8 +174,10 @@ def _nodes(data: Mapping[str, Any], columns: int, classes: int) -> dict[str, npt
 def plain_data(model: Any) -> dict[str, Any]:
     """Return a fitted decision tree, (scaled) gaussian naive Bayes or (scaled) logistic regression as plain data.
 
-    A classifier of another kind raises TypeError.
+    A classifier of another kind raises TypeError; one that was read from plain data returns these again.
     """
+    if isinstance(model, PlainClassifier):
+        return model.document
     scaled = isinstance(model, Pipeline) and [type(step) for _, step in model.steps[:-1]] == [StandardScaler]
     last = model.steps[-1][1] if scaled else model
     if isinstance(last, LogisticRegression):
